@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm"
+	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm/types"
+)
+
+// viaUpstream is Envoy's response code detail for an answer that an endpoint gave; any other
+// names a reply that Envoy or a filter made.
+const viaUpstream = "via_upstream"
+
+// blame is the answer to whose sample it is (docs/design.md, Behavior 1, "Whose").
+type blame uint8
+
+const (
+	blameEndpoint blame = iota
+	blameNobody         // no endpoint had the request, or the reply is not an endpoint's
+	blameUnclear        // several attempts share the time, and nobody can say how
+)
+
+// culprit returns the endpoint that the current stream's wait is owed to. answered says that
+// a response is there, which may not be the endpoint's. Properties that an older Envoy does
+// not have are not an error: no attempt count means one attempt, no details an answer of the
+// endpoint whose address is known.
+func culprit(answered bool) (endpoint string, who blame, err error) {
+	address, err := property("upstream", "address")
+	if err != nil || len(address) == 0 {
+		return "", blameNobody, err
+	}
+	if answered {
+		details, err := property("response", "code_details")
+		if err != nil || len(details) > 0 && string(details) != viaUpstream {
+			return "", blameNobody, err
+		}
+	}
+	attempts, err := property("upstream", "request_attempt_count")
+	if err != nil {
+		return "", blameNobody, err
+	}
+	if len(attempts) > 0 && len(attempts) != 8 {
+		return "", blameNobody, fmt.Errorf("property upstream.request_attempt_count: got %d bytes, want 8", len(attempts))
+	}
+	if len(attempts) == 8 && binary.LittleEndian.Uint64(attempts) > 1 {
+		return "", blameUnclear, nil
+	}
+	return string(address), blameEndpoint, nil
+}
+
+// clusterName returns the cluster that the current stream is routed to, as Higress names it
+// (outbound|443||provider.dns).
+func clusterName() (string, error) {
+	name, err := property("cluster_name")
+	if err == nil && len(name) == 0 {
+		err = errors.New("property cluster_name: missing")
+	}
+	return string(name), err
+}
+
+// property reads one of Envoy's attributes; nil if this Envoy or this stream does not have it.
+func property(path ...string) ([]byte, error) {
+	value, err := proxywasm.GetProperty(path)
+	if errors.Is(err, types.ErrorStatusNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("property %s: %w", strings.Join(path, "."), err)
+	}
+	return value, nil
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// blocklistVersion is the one format that encode writes and decodeBlocklist understands.
+const blocklistVersion = 1
+
+// rememberExpired is how long an entry outlives its block at least, and how long its strikes
+// are remembered (docs/design.md, Behavior 3).
+const rememberExpired = 10 * time.Minute
+
+// farthestUntil bounds how far ahead a block reaches: block_ttl is an hour at most. The extra
+// second is for a reader whose callback began before the writer's.
+const farthestUntil = time.Hour + time.Second
+
+// reason says what was measured when the endpoint was found slow.
+type reason string
+
+const (
+	reasonHeaders    reason = "headers"
+	reasonFirstChunk reason = "first_chunk"
+	reasonInFlight   reason = "in_flight"
+)
+
+// entry is what the blocklist knows of one endpoint. It is a block while until lies in the
+// future, and a memory afterwards: since tells which requests are too old to count.
+type entry struct {
+	Cluster  string  `json:"cluster"`
+	Endpoint string  `json:"endpoint"`
+	Since    instant `json:"since"`    // when the latest block began
+	Until    instant `json:"until"`    // from here on the endpoint is free
+	Strikes  int     `json:"strikes"`  // blocks in a row, each within rememberExpired of the last
+	Reason   reason  `json:"reason"`   // of the latest block
+	Observed bool    `json:"observed"` // from mode observe: steers nothing
+}
+
+// blocks reports whether the entry is a block at now.
+func (e entry) blocks(now instant) bool { return e.Until > now }
+
+// valid reports whether a block like this can have been written by now.
+func (e entry) valid(now instant) bool {
+	return e.Cluster != "" && e.Endpoint != "" && e.Strikes >= 1 &&
+		e.Since > unknown && e.Until >= e.Since && e.Until <= now.add(farthestUntil)
+}
+
+// is reports whether both speak of the same endpoint. Observed and enforced blocks are
+// separate entries.
+func (e entry) is(cluster, endpoint string, observed bool) bool {
+	return e.Endpoint == endpoint && e.Cluster == cluster && e.Observed == observed
+}
+
+// blocklist is one state of the truth that all workers share. It is never changed: a writer
+// derives the next one from it.
+type blocklist struct {
+	entries   []entry
+	byCluster map[string][]entry
+	// The end of the last block, enforced and observed: all that most requests need to know.
+	enforcedUntil, observedUntil instant
+}
+
+func newBlocklist(entries []entry) *blocklist {
+	list := &blocklist{entries: append([]entry{}, entries...), byCluster: map[string][]entry{}}
+	for _, e := range entries {
+		list.byCluster[e.Cluster] = append(list.byCluster[e.Cluster], e)
+		if e.Observed {
+			list.observedUntil = max(list.observedUntil, e.Until)
+		} else {
+			list.enforcedUntil = max(list.enforcedUntil, e.Until)
+		}
+	}
+	return list
+}
+
+// find returns the endpoint's entry, block or memory.
+func (l *blocklist) find(cluster, endpoint string, observed bool) (entry, bool) {
+	for _, e := range l.byCluster[cluster] {
+		if e.is(cluster, endpoint, observed) {
+			return e, true
+		}
+	}
+	return entry{}, false
+}
+
+// blocksAny reports whether any endpoint of any cluster is blocked.
+func (l *blocklist) blocksAny(observed bool, now instant) bool {
+	if observed {
+		return l.observedUntil > now
+	}
+	return l.enforcedUntil > now
+}
+
+// blocksIn reports whether any endpoint of the cluster is blocked.
+func (l *blocklist) blocksIn(cluster string, observed bool, now instant) bool {
+	for _, e := range l.byCluster[cluster] {
+		if e.Observed == observed && e.blocks(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// with returns the list with e in the place of its predecessor, without the entries whose
+// block ended more than remember ago.
+func (l *blocklist) with(e entry, now instant, remember time.Duration) *blocklist {
+	next := make([]entry, 0, len(l.entries)+1)
+	for _, old := range l.entries {
+		if now.since(old.Until) <= remember && !old.is(e.Cluster, e.Endpoint, e.Observed) {
+			next = append(next, old)
+		}
+	}
+	return newBlocklist(append(next, e))
+}
+
+// shortened returns the list with no block that reaches further than longest from now, or
+// the list itself if there is none.
+func (l *blocklist) shortened(now instant, longest time.Duration) *blocklist {
+	limit := now.add(longest)
+	if max(l.enforcedUntil, l.observedUntil) <= limit {
+		return l
+	}
+	next := make([]entry, len(l.entries))
+	for i, e := range l.entries {
+		e.Until = min(e.Until, limit)
+		next[i] = e
+	}
+	return newBlocklist(next)
+}
+
+// blocklistDocument is the list as it stands in SharedData.
+type blocklistDocument struct {
+	Version int     `json:"version"`
+	Blocks  []entry `json:"blocks"`
+}
+
+func (l *blocklist) encode() []byte {
+	var value bytes.Buffer
+	// Strings and numbers always encode, and a buffer takes them all.
+	_ = json.NewEncoder(&value).Encode(blocklistDocument{Version: blocklistVersion, Blocks: l.entries})
+	return bytes.TrimSuffix(value.Bytes(), []byte("\n"))
+}
+
+// decodeBlocklist returns what can be believed of the stored value, at worst an empty list,
+// and an error that says what could not.
+func decodeBlocklist(value []byte, now instant) (*blocklist, error) {
+	var document blocklistDocument
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&document); err != nil {
+		return newBlocklist(nil), fmt.Errorf("blocklist of %d bytes: not a document of version %d: %w",
+			len(value), blocklistVersion, err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return newBlocklist(nil), fmt.Errorf("blocklist of %d bytes: more than one document", len(value))
+	}
+	if document.Version != blocklistVersion {
+		return newBlocklist(nil), fmt.Errorf("blocklist: got version %d, want %d", document.Version, blocklistVersion)
+	}
+	entries := make([]entry, 0, len(document.Blocks))
+	for _, e := range document.Blocks {
+		if e.valid(now) {
+			entries = append(entries, e)
+		}
+	}
+	if dropped := len(document.Blocks) - len(entries); dropped > 0 {
+		return newBlocklist(entries), fmt.Errorf("blocklist: %d of %d entries make no sense", dropped, len(document.Blocks))
+	}
+	return newBlocklist(entries), nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestTheStoredListIsReadable(t *testing.T) {
+	list := newBlocklist([]entry{{
+		Cluster: cluster, Endpoint: hostA, Since: 90e9, Until: 135e9, Strikes: 1, Reason: reasonInFlight,
+	}})
+	assert.JSONEq(t, `{"version":1,"blocks":[{"cluster":"outbound|443||llm.dns","endpoint":"10.0.0.1:8000",`+
+		`"since":90000000000,"until":135000000000,"strikes":1,"reason":"in_flight","observed":false}]}`,
+		string(list.encode()))
+}
+
+func TestWhatIsStoredIsWhatIsRead(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		now := instant(rapid.Int64Range(1, math.MaxInt64/2).Draw(rt, "now"))
+		entries := rapid.SliceOf(rapid.Custom(func(rt *rapid.T) entry {
+			since := instant(rapid.Int64Range(1, int64(now)).Draw(rt, "since"))
+			return entry{
+				Cluster:  rapid.StringMatching(`outbound\|\d+\|\|.+`).Draw(rt, "cluster"),
+				Endpoint: rapid.SampledFrom([]string{hostA, "[fd00::1]:8000", "[fd00::1]:8001"}).Draw(rt, "endpoint"),
+				Since:    since,
+				Until:    now.add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(rt, "ahead"))),
+				Strikes:  rapid.IntRange(1, 1000).Draw(rt, "strikes"),
+				Reason:   rapid.SampledFrom([]reason{reasonHeaders, reasonFirstChunk, reasonInFlight}).Draw(rt, "reason"),
+				Observed: rapid.Bool().Draw(rt, "observed"),
+			}
+		})).Draw(rt, "entries")
+		list, err := decodeBlocklist(newBlocklist(entries).encode(), now)
+		require.NoError(rt, err)
+		assert.ElementsMatch(rt, entries, list.entries)
+	})
+}
+
+func TestDamagedContentIsTreatedAsEmpty(t *testing.T) {
+	for name, value := range map[string]string{
+		"nothing":             ``,
+		"garbage":             "\x00\xff garbage",
+		"truncated":           `{"version":1,"blocks":[{"cluster":"c"`,
+		"another type":        `[]`,
+		"null":                `null`,
+		"a future version":    `{"version":2,"blocks":[]}`,
+		"an unknown field":    `{"version":1,"blocks":[],"more":true}`,
+		"a wrong type inside": `{"version":1,"blocks":[{"since":"yesterday"}]}`,
+		"trailing garbage":    `{"version":1,"blocks":[]}x`,
+		"two documents":       `{"version":1,"blocks":[]}{"version":1,"blocks":[]}`,
+		"a number too large":  `{"version":1,"blocks":[{"since":99999999999999999999}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := decodeBlocklist([]byte(value), at(0))
+			require.Error(t, err)
+			assert.Empty(t, list.entries)
+			assert.False(t, list.blocksAny(false, at(0)))
+		})
+	}
+}
+
+func TestEntriesThatMakeNoSenseAreDroppedAndTheOthersKept(t *testing.T) {
+	good := blockOf(hostA, 0, 45)
+	for name, spoil := range map[string]func(*entry){
+		"no cluster":                     func(e *entry) { e.Cluster = "" },
+		"no endpoint":                    func(e *entry) { e.Endpoint = "" },
+		"no strike":                      func(e *entry) { e.Strikes = 0 },
+		"unknown since":                  func(e *entry) { e.Since = unknown },
+		"until before since":             func(e *entry) { e.Until = e.Since - 1 },
+		"until further than an hour off": func(e *entry) { e.Until = at(1).add(time.Hour + 2*time.Second) },
+		"until at the end of time":       func(e *entry) { e.Until = math.MaxInt64 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := blockOf(hostB, 0, 45)
+			spoil(&bad)
+			list, err := decodeBlocklist(newBlocklist([]entry{bad, good}).encode(), at(1))
+			require.EqualError(t, err, "blocklist: 1 of 2 entries make no sense")
+			assert.Equal(t, []entry{good}, list.entries)
+		})
+	}
+}
+
+func TestABlockOfAnHourIsBelievedByAReaderThatIsLate(t *testing.T) {
+	e := blockOf(hostA, 10, 10+3600)
+	_, err := decodeBlocklist(newBlocklist([]entry{e}).encode(), at(9.5))
+	assert.NoError(t, err)
+}
+
+func TestAnEntryOutlivesItsBlock(t *testing.T) {
+	list := newBlocklist([]entry{blockOf(hostA, 0, 45)})
+	later := list.with(blockOf(hostB, 645, 690), at(645), rememberExpired)
+	_, known := later.find(cluster, hostA, false)
+	assert.True(t, known, "exactly ten minutes")
+	later = list.with(blockOf(hostB, 645.001, 690), at(645.001), rememberExpired)
+	_, known = later.find(cluster, hostA, false)
+	assert.False(t, known, "the next write after that drops it")
+	assert.Len(t, list.entries, 1, "the list itself never changes")
+}
+
+func TestShorteningLeavesAloneWhatIsShortEnough(t *testing.T) {
+	list := newBlocklist([]entry{blockOf(hostA, 0, 45)})
+	assert.Same(t, list, list.shortened(at(0), 45*time.Second), "exactly the longest")
+	assert.Equal(t, at(44), list.shortened(at(0), 44*time.Second).entries[0].Until)
+	assert.Equal(t, at(45), list.entries[0].Until)
+}
+
+func TestObservedEntriesAreKnownApart(t *testing.T) {
+	seen := blockOf(hostA, 0, 45)
+	seen.Observed = true
+	list := newBlocklist([]entry{seen})
+	assert.True(t, list.blocksAny(true, at(1)))
+	assert.False(t, list.blocksAny(false, at(1)))
+	assert.True(t, list.blocksIn(cluster, true, at(1)))
+	assert.False(t, list.blocksIn(cluster, false, at(1)))
+	assert.False(t, list.blocksIn(cluster, true, at(45)))
+	_, ok := list.find(cluster, hostA, false)
+	assert.False(t, ok)
+}
+
+// FuzzDecodeBlocklist: whatever stands in SharedData, decoding neither panics nor believes an
+// entry that cannot have been written, and what it believes survives being stored again.
+func FuzzDecodeBlocklist(f *testing.F) {
+	f.Add([]byte(`{"version":1,"blocks":[]}`), int64(boot))
+	f.Add(newBlocklist([]entry{blockOf(hostA, 0, 45), blockOf("[fd00::1]:8000", 1, 46)}).encode(), int64(at(2)))
+	f.Add([]byte(`{"version":1,"blocks":[{"cluster":"c","endpoint":"e","since":-1,"until":9223372036854775807,"strikes":1}]}`), int64(1))
+	f.Add([]byte(`{"version":1,"version":2,"blocks":null}`), int64(math.MaxInt64))
+	f.Fuzz(func(t *testing.T, value []byte, clock int64) {
+		now := instant(clock)
+		list, _ := decodeBlocklist(value, now)
+		for _, e := range list.entries {
+			require.True(t, e.valid(now), "%+v", e)
+		}
+		again, err := decodeBlocklist(list.encode(), now)
+		require.NoError(t, err)
+		require.Equal(t, list.entries, again.entries)
+	})
+}

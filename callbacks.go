@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm"
+	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm/types"
+)
+
+// onRequest chooses a host, if anything is blocked that the request could meet.
+func (p *plugin) onRequest(q *request, bodyToCome bool, now instant) types.Action {
+	chosen, cluster, err := p.choose(q.rule, now)
+	if err != nil {
+		p.hostCallFailed(err, now)
+		return types.ActionContinue
+	}
+	if chosen.capped {
+		p.meters.decision(metricCappedRequests, q.rule, cluster)
+	}
+	if chosen.bypass {
+		p.meters.decision(metricBypasses, q.rule, cluster)
+		p.logs.limited(logBypass, now, "mode=%s cluster=%q: too few endpoints are left, Envoy balances over all", q.rule.mode, cluster)
+	}
+	if chosen.address == "" {
+		return types.ActionContinue
+	}
+	if q.rule.observes() {
+		p.meters.decision(metricOverrides, q.rule, cluster)
+		return types.ActionContinue
+	}
+	if err := p.upstream.override(chosen.address); err != nil {
+		p.hostCallFailed(err, now)
+		return types.ActionContinue
+	}
+	p.meters.decision(metricOverrides, q.rule, cluster)
+	q.override = p.selector.place(cluster, chosen.address)
+	return p.upstream.actionAfterOverride(bodyToCome)
+}
+
+// choose asks the host no more than it needs to know: most requests meet no block and cost
+// one call.
+func (p *plugin) choose(r *rule, now instant) (chosen choice, cluster string, err error) {
+	list, err := p.breaker.store.read(now)
+	if err != nil || r.override == overrideWhenBlocked && !list.blocksAny(r.observes(), now) {
+		return choice{}, "", err
+	}
+	cluster, err = clusterName()
+	if err != nil || r.override == overrideWhenBlocked && !list.blocksIn(cluster, r.observes(), now) {
+		return choice{}, cluster, err
+	}
+	hosts, err := p.upstream.list()
+	if err != nil {
+		return choice{}, cluster, err
+	}
+	return p.selector.choose(r, cluster, hosts, list, now), cluster, nil
+}
+
+// onComplete starts the clock.
+func (p *plugin) onComplete(q *request, now instant) {
+	if q.complete(now) {
+		p.inflight.watch(q)
+	}
+}
+
+// onResponse measures the answer at its headers, or leaves that to its first chunk.
+func (p *plugin) onResponse(q *request, byFirstChunk, ended bool, now instant) {
+	late := q.answer(byFirstChunk, ended, now)
+	if !q.settled {
+		p.inflight.watch(q)
+		return
+	}
+	p.inflight.forget(q)
+	if !late {
+		return
+	}
+	why := reasonHeaders
+	if byFirstChunk {
+		why = reasonFirstChunk
+	}
+	p.sample(q, why, now, now)
+}
+
+// onChunk measures the answer at its first chunk.
+func (p *plugin) onChunk(q *request, now instant) {
+	late := q.chunk(now)
+	p.inflight.forget(q)
+	if late {
+		p.sample(q, reasonFirstChunk, now, now)
+	}
+}
+
+// onTick takes the samples of the requests that have waited for their threshold; their answers
+// may come in minutes or never. Each counts from the moment it became late, which does not
+// depend on when the tick comes.
+func (p *plugin) onTick(now instant) {
+	for q := p.inflight.takeOverdue(now); q != nil; q = p.inflight.takeOverdue(now) {
+		if err := proxywasm.SetEffectiveContext(q.contextID); err != nil {
+			p.hostCallFailed(err, now)
+			continue
+		}
+		if !p.sample(q, reasonInFlight, q.deadline, now) {
+			q.waitOn(now)
+			p.inflight.watch(q)
+		}
+	}
+}
+
+// onDone ends the account of a stream. If it was past its threshold and nothing came back, it
+// is late whatever ended it.
+func (p *plugin) onDone(q *request, now instant) {
+	p.inflight.forget(q)
+	p.selector.release(q.override)
+	if q.overdue(now) {
+		p.sample(q, reasonInFlight, q.deadline, now)
+	}
+}
+
+// sample hands a late request to the breaker, under the name of the endpoint that it is owed
+// to. It reports false if no endpoint has the request yet.
+func (p *plugin) sample(q *request, why reason, reached, now instant) (owed bool) {
+	answered := why != reasonInFlight || q.awaitsChunk
+	endpoint, who, err := culprit(answered)
+	if err == nil && who == blameNobody {
+		return false
+	}
+	q.settled = true
+	if err != nil {
+		p.hostCallFailed(err, now)
+		return true
+	}
+	cluster, err := clusterName()
+	if err != nil {
+		p.hostCallFailed(err, now)
+		return true
+	}
+	if who == blameUnclear {
+		p.meters.cluster(metricSamplesUnattributed, cluster)
+		return true
+	}
+	if asked := q.override.address; asked != "" && asked != endpoint {
+		p.meters.cluster(metricOverridesMissed, cluster)
+	}
+	v, err := p.breaker.observe(q.rule, cluster, endpoint, sample{started: q.chosen, reached: reached}, why, now)
+	p.report(q.rule, cluster, v, err, now)
+	return true
+}
+
+// report counts and logs what became of a sample.
+func (p *plugin) report(r *rule, cluster string, v verdict, err error, now instant) {
+	p.meters.gateway(metricCASConflicts, v.conflicts)
+	switch {
+	case errors.Is(err, errCASGiveUp):
+		p.meters.gateway(metricCASGiveUps, 1)
+		p.logs.limited(logError, now, "cluster=%q: %v; the evidence is kept", cluster, err)
+	case err != nil:
+		p.hostCallFailed(err, now)
+	}
+	switch v.outcome {
+	case outcomeStale:
+		p.meters.cluster(metricSamplesStale, cluster)
+	case outcomeDeduplicated:
+		p.meters.cluster(metricSamplesDeduplicated, cluster)
+	case outcomeCounted:
+		p.meters.cluster(metricSamples, cluster)
+	case outcomeBlocked:
+		p.meters.cluster(metricSamples, cluster)
+		p.meters.decision(metricBlocks, r, cluster)
+		p.logs.always(logBlock, "mode=%s cluster=%q endpoint=%s for=%s strikes=%d reason=%s confirmed=%d",
+			r.mode, cluster, v.entry.Endpoint, v.entry.Until.since(now), v.entry.Strikes, v.entry.Reason, r.confirmCount)
+	case outcomeExtended:
+		p.meters.cluster(metricSamples, cluster)
+		p.meters.decision(metricExtensions, r, cluster)
+		p.logs.limited(logExtend, now, "mode=%s cluster=%q endpoint=%s for=%s strikes=%d reason=%s",
+			r.mode, cluster, v.entry.Endpoint, v.entry.Until.since(now), v.entry.Strikes, v.entry.Reason)
+	}
+}

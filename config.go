@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// mode says how far the breaker goes.
+type mode uint8
+
+const (
+	modeEnforce mode = iota // block, and keep requests away from what is blocked
+	modeObserve             // block, but steer nothing
+	modeOff                 // leave the requests alone
+)
+
+// measure says which part of an answer ends a request's duration.
+type measure uint8
+
+const (
+	measureAuto       measure = iota // by content type
+	measureHeaders                   // the response headers
+	measureFirstChunk                // the first non-empty body chunk
+)
+
+// overrideWhen says on which requests the breaker chooses the host.
+type overrideWhen uint8
+
+const (
+	overrideWhenBlocked overrideWhen = iota // while an endpoint of the cluster is blocked
+	overrideAlways                          // on every request
+)
+
+// pickPolicy says how a host is chosen among the candidates.
+type pickPolicy uint8
+
+const (
+	pickRoundRobin pickPolicy = iota
+	pickRandom
+	pickLeastRequest
+)
+
+// The spellings in the configuration, in the order of the constants.
+func (mode) names() []string         { return []string{"enforce", "observe", "off"} }
+func (measure) names() []string      { return []string{"auto", "headers", "first_chunk"} }
+func (overrideWhen) names() []string { return []string{"when_blocked", "always"} }
+func (pickPolicy) names() []string   { return []string{"round_robin", "random", "least_request"} }
+
+func (m mode) String() string         { return m.names()[m] }
+func (m measure) String() string      { return m.names()[m] }
+func (o overrideWhen) String() string { return o.names()[o] }
+func (p pickPolicy) String() string   { return p.names()[p] }
+
+// rule is the effective configuration of the requests that one entry of
+// _rules_, or the global part, matches. Its address is the rule's identity; it
+// is never changed after parsing.
+type rule struct {
+	mode                 mode
+	slowThreshold        time.Duration
+	firstChunkThreshold  time.Duration
+	measure              measure
+	dedupWindow          time.Duration
+	confirmCount         int
+	confirmWindow        time.Duration
+	blockTTL             time.Duration
+	maxBlockedPercent    int
+	minCandidatesPercent int
+	override             overrideWhen
+	pick                 pickPolicy
+}
+
+// settings is one parsed plugin configuration.
+type settings struct {
+	global        *rule         // nil: requests that match no rule are left alone
+	rules         []*rule       // in the order of _rules_
+	checkInterval time.Duration // 0 = no look at streams in flight
+	warnings      []string      // one line each; the configuration is in force nevertheless
+}
+
+// longestThreshold returns the largest slow or first-chunk threshold of all rules.
+func (s *settings) longestThreshold() time.Duration {
+	return s.longest(func(r *rule) time.Duration { return max(r.slowThreshold, r.firstChunkThreshold) })
+}
+
+// longestBlockTTL returns the largest block TTL of all rules.
+func (s *settings) longestBlockTTL() time.Duration {
+	return s.longest(func(r *rule) time.Duration { return r.blockTTL })
+}
+
+func (s *settings) longest(of func(*rule) time.Duration) time.Duration {
+	var longest time.Duration
+	if s.global != nil {
+		longest = of(s.global)
+	}
+	for _, r := range s.rules {
+		longest = max(longest, of(r))
+	}
+	return longest
+}
+
+// parseSettings reads the plugin configuration: the JSON object that the gateway
+// makes of a WasmPlugin resource, with the overrides under _rules_. Empty bytes
+// and null mean all defaults. The error lists everything that is wrong on one
+// line: the global part first, then the rules in their order.
+func parseSettings(configuration []byte) (*settings, error) {
+	root, err := parseRoot(configuration)
+	if err != nil {
+		return nil, err
+	}
+
+	var p configParser
+	top := defaultDraft()
+	p.object("", root, &top)
+	defaults := defaultDraft()
+	p.relations("", &top, &defaults)
+
+	s := &settings{checkInterval: top.checkInterval}
+	if len(top.entries) == 0 || hasGlobalPart(root) {
+		s.global = top.effective()
+	}
+	for i, entry := range top.entries {
+		s.rules = append(s.rules, p.entry(fmt.Sprintf("_rules_[%d]", i), entry, &top))
+	}
+	if p.problems.found() {
+		return nil, &p.problems
+	}
+	s.warnings = p.warnings
+	return s, nil
+}

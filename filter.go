@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// host is one address of a cluster at the time of a request. healthy tells whether it may be
+// chosen at all, blocks apart.
+type host struct {
+	address string
+	healthy bool
+}
+
+// choice is what a request should do about its upstream.
+type choice struct {
+	address string // the host to override to; empty = leave it to Envoy's balancing
+	bypass  bool   // every host, or too many, are blocked: Envoy balances over all
+	capped  bool   // max_blocked_percent let a blocked host back in
+}
+
+// selector chooses hosts for the requests of one worker. It is used inside one host callback
+// at a time.
+type selector struct {
+	random *rand.Rand
+	last   map[string]string    // round robin: the address chosen last, by cluster
+	placed map[placement]uint32 // least request: requests in flight that this worker placed
+
+	// Kept between requests for their memory only.
+	candidates []string
+	blocked    []entry
+}
+
+type placement struct{ cluster, address string }
+
+func newSelector(random *rand.Rand) *selector {
+	return &selector{random: random, last: map[string]string{}, placed: map[placement]uint32{}}
+}
+
+// choose applies docs/design.md, Behavior 4, to one request: drop the unhealthy, drop the blocked,
+// step aside when too few are left, else pick.
+func (s *selector) choose(r *rule, cluster string, hosts []host, list *blocklist, now instant) choice {
+	dropped, capped := s.dropped(r, cluster, hosts, list, now)
+	if len(hosts) == 0 || len(dropped) == 0 && r.override == overrideWhenBlocked {
+		return choice{}
+	}
+	s.candidates = s.candidates[:0]
+	for _, h := range hosts {
+		if h.healthy && !contains(dropped, h.address) {
+			s.candidates = append(s.candidates, h.address)
+		}
+	}
+	if len(s.candidates) == 0 || len(s.candidates)*100 < r.minCandidatesPercent*len(hosts) {
+		return choice{bypass: true, capped: capped}
+	}
+	return choice{address: s.pick(r.pick, cluster), capped: capped}
+}
+
+// dropped returns the blocks that keep a healthy host out: of all that do at most
+// max_blocked_percent of the hosts, rounded down but at least one, the most recent first.
+func (s *selector) dropped(r *rule, cluster string, hosts []host, list *blocklist, now instant) (blocks []entry, capped bool) {
+	s.blocked = s.blocked[:0]
+	for _, e := range list.byCluster[cluster] {
+		if e.Observed == r.observes() && e.blocks(now) && containsHealthy(hosts, e.Endpoint) {
+			s.blocked = append(s.blocked, e)
+		}
+	}
+	limit := max(1, len(hosts)*r.maxBlockedPercent/100)
+	if len(s.blocked) <= limit {
+		return s.blocked, false
+	}
+	slices.SortStableFunc(s.blocked, func(a, b entry) int { return cmp.Compare(b.Since, a.Since) })
+	return s.blocked[:limit], true
+}
+
+func contains(blocks []entry, address string) bool {
+	return slices.ContainsFunc(blocks, func(e entry) bool { return e.Endpoint == address })
+}
+
+func containsHealthy(hosts []host, address string) bool {
+	return slices.ContainsFunc(hosts, func(h host) bool { return h.healthy && h.address == address })
+}
+
+// pick returns one of the candidates, of which there is at least one.
+func (s *selector) pick(policy pickPolicy, cluster string) string {
+	switch policy {
+	case pickRandom:
+		return s.anyCandidate()
+	case pickLeastRequest:
+		return s.leastRequest(cluster)
+	default:
+		return s.roundRobin(cluster)
+	}
+}
+
+func (s *selector) anyCandidate() string { return s.candidates[s.random.IntN(len(s.candidates))] }
+
+// roundRobin goes through the addresses in their order, so that its place holds when the list
+// changes. Each worker begins somewhere else: in step, they would all meet on one host.
+func (s *selector) roundRobin(cluster string) string {
+	last, begun := s.last[cluster]
+	if !begun {
+		last = s.anyCandidate()
+	}
+	first, after := "", ""
+	for _, address := range s.candidates {
+		if first == "" || address < first {
+			first = address
+		}
+		if address > last && (after == "" || address < after) {
+			after = address
+		}
+	}
+	if after == "" {
+		after = first
+	}
+	s.last[cluster] = strings.Clone(after) // see place
+	return after
+}
+
+// leastRequest takes the better of two random candidates.
+func (s *selector) leastRequest(cluster string) string {
+	a, b := s.anyCandidate(), s.anyCandidate()
+	if s.placed[placement{cluster, b}] < s.placed[placement{cluster, a}] {
+		return b
+	}
+	return a
+}
+
+// place notes that a request was sent to the address by our override; the caller hands the
+// result to release when it has ended.
+func (s *selector) place(cluster, address string) placement {
+	// The host list may share one large buffer, which a kept address would keep alive.
+	at := placement{cluster, strings.Clone(address)}
+	s.placed[at]++
+	return at
+}
+
+// release notes that a placed request has ended; the zero placement is none.
+func (s *selector) release(at placement) {
+	switch n := s.placed[at]; {
+	case n > 1:
+		s.placed[at] = n - 1
+	case n == 1:
+		delete(s.placed, at)
+	}
+}

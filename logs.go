@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Keywords of the log lines, fixed so that alarms and searches can rely on them.
+const (
+	logBlock  = "block"
+	logExtend = "extend"
+	logBypass = "bypass"
+	logConfig = "config"
+	logError  = "error"
+	logPanic  = "panic"
+)
+
+// logEvery is how often a line that may come with every request is written.
+const logEvery = 10 * time.Second
+
+// logs writes the plugin's lines, `endpoint-breaker <keyword> key=value …`, as warnings: the
+// level that gateways show by default. It never panics, and never sees request content.
+type logs struct {
+	warn       func(string)
+	written    map[string]instant // the last limited line of a keyword
+	suppressed map[string]int     // since then
+}
+
+func newLogs(warn func(string)) *logs {
+	return &logs{warn: warn, written: map[string]instant{}, suppressed: map[string]int{}}
+}
+
+// always writes a line about something that happens rarely.
+func (l *logs) always(keyword, format string, args ...any) {
+	// A line that the host does not take is no reason to fail the request.
+	defer func() { _ = recover() }()
+	text := pluginName + " " + keyword + " " + fmt.Sprintf(format, args...)
+	l.warn(oneLine(text))
+}
+
+// limited writes a line at most every logEvery for the keyword, and then says how many it has
+// left out.
+func (l *logs) limited(keyword string, now instant, format string, args ...any) {
+	last, before := l.written[keyword]
+	if before && now.since(last) < logEvery {
+		l.suppressed[keyword]++
+		return
+	}
+	if left := l.suppressed[keyword]; left > 0 {
+		format, args = format+" suppressed=%d", append(args, left)
+	}
+	l.written[keyword], l.suppressed[keyword] = now, 0
+	l.always(keyword, format, args...)
+}
+
+// oneLine keeps a line what it is, whatever an address or an error brings along.
+func oneLine(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(text)
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func recorded() (l *logs, lines *[]string) {
+	lines = &[]string{}
+	return newLogs(func(line string) { *lines = append(*lines, line) }), lines
+}
+
+func TestALineNamesThePluginAndAFixedKeyword(t *testing.T) {
+	l, lines := recorded()
+	l.always(logBlock, "endpoint=%s for=%s", hostA, "45s")
+	assert.Equal(t, []string{"endpoint-breaker block endpoint=10.0.0.1:8000 for=45s"}, *lines)
+}
+
+func TestALineIsOneLine(t *testing.T) {
+	l, lines := recorded()
+	l.always(logError, "%s", "a\r\nb")
+	assert.Equal(t, []string{`endpoint-breaker error a\r\nb`}, *lines)
+}
+
+func TestWhatComesWithEveryRequestIsWrittenEveryTenSeconds(t *testing.T) {
+	l, lines := recorded()
+	for tenth := range 100 {
+		l.limited(logBypass, at(float64(tenth)/10), "cluster=c")
+	}
+	l.limited(logError, at(9), "another keyword")
+	l.limited(logBypass, at(10), "cluster=c")
+	l.limited(logBypass, at(20), "cluster=c")
+	assert.Equal(t, []string{
+		"endpoint-breaker bypass cluster=c",
+		"endpoint-breaker error another keyword",
+		"endpoint-breaker bypass cluster=c suppressed=99",
+		"endpoint-breaker bypass cluster=c",
+	}, *lines)
+}
+
+func TestALogThatFailsIsNoReasonToFail(t *testing.T) {
+	l := newLogs(func(string) { panic("the host is gone") })
+	assert.NotPanics(t, func() { l.always(logError, "x") })
+}

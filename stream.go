@@ -1,0 +1,118 @@
+package main
+
+import (
+	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm"
+	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm/types"
+	"github.com/higress-group/wasm-go/pkg/wrapper"
+)
+
+// stream stands around the wrapper's context of one stream and tells the plugin when the
+// request is complete and when the answer begins. Bodies are never read: their sizes tell.
+type stream struct {
+	types.HttpContext // the wrapper's: it finds the rule that matches
+
+	plugin  *plugin
+	request request
+}
+
+func (s *stream) OnHttpRequestHeaders(numHeaders int, endOfStream bool) (action types.Action) {
+	defer s.plugin.recovered("request_headers", &action)
+	s.plugin.vm.current = s
+	action = s.HttpContext.OnHttpRequestHeaders(numHeaders, endOfStream)
+	now := monotonicNow()
+	if !s.begin(now) {
+		return action
+	}
+	action = s.plugin.onRequest(&s.request, !endOfStream, now)
+	if endOfStream {
+		s.plugin.onComplete(&s.request, now)
+	}
+	return action
+}
+
+// begin reports whether the breaker has anything to do with this stream.
+func (s *stream) begin(now instant) bool {
+	r := s.request.rule
+	if r == nil && len(s.plugin.settings.rules) == 0 {
+		r = s.plugin.settings.global
+	}
+	s.request.rule = nil
+	if r == nil || r.mode == modeOff || now == unknown || s.isTunnel() {
+		return false
+	}
+	s.request.begin(r, now)
+	return true
+}
+
+// isTunnel tells WebSocket and other upgrades, and CONNECT: they last as long as they last.
+// Only GET can be upgraded; for what most requests are, this costs no host call.
+func (s *stream) isTunnel() bool {
+	wrapped, ok := s.HttpContext.(wrapper.HttpContext)
+	if !ok || wrapped.Method() != "GET" {
+		return ok && wrapped.Method() == "CONNECT"
+	}
+	upgrade, err := proxywasm.GetHttpRequestHeader("upgrade")
+	return err == nil && upgrade != ""
+}
+
+func (s *stream) OnHttpRequestBody(_ int, endOfStream bool) (action types.Action) {
+	defer s.plugin.recovered("request_body", &action)
+	if endOfStream {
+		s.plugin.onComplete(&s.request, monotonicNow())
+	}
+	return types.ActionContinue
+}
+
+// OnHttpRequestTrailers ends a request whose last body chunk did not.
+func (s *stream) OnHttpRequestTrailers(int) (action types.Action) {
+	defer s.plugin.recovered("request_trailers", &action)
+	s.plugin.onComplete(&s.request, monotonicNow())
+	return types.ActionContinue
+}
+
+// OnHttpResponseHeaders does not ask the wrapper's, which would read two headers for callbacks
+// that nobody has registered.
+func (s *stream) OnHttpResponseHeaders(_ int, endOfStream bool) (action types.Action) {
+	defer s.plugin.recovered("response_headers", &action)
+	if s.request.open() {
+		s.plugin.onResponse(&s.request, s.countsFirstChunk(), endOfStream, monotonicNow())
+	}
+	return types.ActionContinue
+}
+
+// countsFirstChunk reports whether the answer is measured at its first chunk.
+func (s *stream) countsFirstChunk() bool {
+	switch s.request.rule.measure {
+	case measureHeaders:
+		return false
+	case measureFirstChunk:
+		return true
+	default:
+		contentType, err := proxywasm.GetHttpResponseHeader("content-type")
+		return err == nil && streams(contentType)
+	}
+}
+
+func (s *stream) OnHttpResponseBody(size int, endOfStream bool) (action types.Action) {
+	defer s.plugin.recovered("response_body", &action)
+	if s.request.expectsChunk() && (size > 0 || endOfStream) {
+		s.plugin.onChunk(&s.request, monotonicNow())
+	}
+	return types.ActionContinue
+}
+
+// OnHttpResponseTrailers ends a response that had no body.
+func (s *stream) OnHttpResponseTrailers(int) (action types.Action) {
+	defer s.plugin.recovered("response_trailers", &action)
+	if s.request.expectsChunk() {
+		s.plugin.onChunk(&s.request, monotonicNow())
+	}
+	return types.ActionContinue
+}
+
+func (s *stream) OnHttpStreamDone() {
+	defer s.plugin.recovered("stream_done", nil)
+	if s.request.rule != nil {
+		s.plugin.onDone(&s.request, monotonicNow())
+	}
+}
