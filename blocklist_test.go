@@ -108,6 +108,18 @@ func TestShorteningLeavesAloneWhatIsShortEnough(t *testing.T) {
 	assert.Equal(t, at(45), list.entries[0].Until)
 }
 
+func TestAtUntilNothingIsBlockedAnyMore(t *testing.T) {
+	for _, observed := range []bool{false, true} {
+		e := blockOf(hostA, 0, 45)
+		e.Observed = observed
+		list := newBlocklist([]entry{e})
+		assert.True(t, list.blocksAny(observed, at(44.999)))
+		assert.False(t, list.blocksAny(observed, at(45)))
+		assert.True(t, list.blocksIn(cluster, observed, at(44.999)))
+		assert.False(t, list.blocksIn(cluster, observed, at(45)))
+	}
+}
+
 func TestObservedEntriesAreKnownApart(t *testing.T) {
 	seen := blockOf(hostA, 0, 45)
 	seen.Observed = true

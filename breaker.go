@@ -97,8 +97,8 @@ func next(known, about entry, ttl time.Duration, now instant) (entry, outcome) {
 		return known, outcomeExtended
 	}
 	about.Since, about.Until, about.Strikes = now, now.add(ttl), 1
-	if known.Strikes > 0 && now.since(known.Until) <= rememberExpired {
-		about.Strikes = known.Strikes + 1
+	if now.since(known.Until) <= rememberExpired {
+		about.Strikes += known.Strikes
 	}
 	return about, outcomeBlocked
 }

@@ -68,6 +68,15 @@ func TestWithoutAWindowEverySampleCounts(t *testing.T) {
 	assert.Equal(t, outcomeBlocked, g.answer(hostA, 70, 70))
 }
 
+func TestTheFirstSampleCountsHoweverYoungTheClockIs(t *testing.T) {
+	b := newBreaker(newBlockStore(newMemory(), func(error) {}), time.Second)
+	r := configured(t, `{"slow_threshold": "1s", "dedup_window": "10m", "confirm_window": "10m"}`)
+	now := unknown.add(2 * time.Second)
+	v, err := b.observe(r, cluster, hostA, sample{started: now.add(-time.Second), reached: now}, reasonHeaders, now)
+	require.NoError(t, err)
+	assert.Equal(t, outcomeCounted, v.outcome)
+}
+
 func TestOneConfirmationBlocksAtOnce(t *testing.T) {
 	g := newGateway(t, 1, configured(t, `{"confirm_count": 1}`))
 	assert.Equal(t, outcomeBlocked, g.answer(hostA, 70, 70))
@@ -223,6 +232,14 @@ func TestAnUnreadableBlocklistKeepsTheEvidence(t *testing.T) {
 	require.ErrorIs(t, err, errHost)
 	g.memory.failGet = nil
 	require.Equal(t, outcomeBlocked, g.answer(hostA, 80, 70))
+}
+
+func TestABlocklistThatCouldNotBeReadIsNotWrittenEither(t *testing.T) {
+	g := newGateway(t, 1, configured(t, `{"confirm_count": 1}`))
+	g.memory.failGet, g.memory.failOnce = errHost, true
+	v, err := g.observe(0, hostA, 70, 70)
+	require.ErrorIs(t, err, errHost)
+	assert.Equal(t, outcomeCounted, v.outcome)
 }
 
 func TestAFailedWriteKeepsTheEvidence(t *testing.T) {

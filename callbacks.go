@@ -113,6 +113,7 @@ func (p *plugin) onDone(q *request, now instant) {
 	if q.overdue(now) {
 		p.sample(q, reasonInFlight, q.deadline, now)
 	}
+	q.rule = nil // an access log that is flushed in between calls more than once
 }
 
 // sample hands a late request to the breaker, under the name of the endpoint that it is owed

@@ -56,6 +56,16 @@ func TestAtUntilTheHostIsAHostLikeAnyOther(t *testing.T) {
 	assert.Equal(t, map[string]int{hostA: 50, hostC: 50}, spread(newTestSelector(), seeds(), hosts, list, 100))
 }
 
+func TestObservedBlocksSteerOnlyWhoObserves(t *testing.T) {
+	hosts := healthyHosts(3)
+	seen := blockOf(hostA, 0, 100)
+	seen.Observed = true
+	list := newBlocklist([]entry{seen, blockOf(hostB, 0, 100)})
+	assert.Equal(t, map[string]int{hostA: 50, hostC: 50}, spread(newTestSelector(), seeds(), hosts, list, 100))
+	observer := configured(t, `{"mode": "observe"}`)
+	assert.Equal(t, map[string]int{hostB: 50, hostC: 50}, spread(newTestSelector(), observer, hosts, list, 100))
+}
+
 func TestUnhealthyHostsAreNeverChosen(t *testing.T) {
 	hosts := healthyHosts(3)
 	hosts[1].healthy = false

@@ -49,6 +49,7 @@ type memory struct {
 	beforeSet  func() // another worker between get and set
 	failGet    error
 	failSet    error
+	failOnce   bool // failGet is over after one get
 }
 
 func newMemory() *memory {
@@ -57,8 +58,11 @@ func newMemory() *memory {
 
 func (m *memory) get(key string) (value []byte, cas uint32, err error) {
 	m.gets++
-	if m.failGet != nil {
-		return nil, 0, m.failGet
+	if err := m.failGet; err != nil {
+		if m.failOnce {
+			m.failGet = nil
+		}
+		return nil, 0, err
 	}
 	value, ok := m.values[key]
 	if !ok {

@@ -92,14 +92,8 @@ func (p *plugin) OnPluginStart(configurationSize int) (status types.OnPluginStar
 // configuration of nothing but an empty _rules_, which for us is {}: the global rule, for all.
 func wrapperCanStart(configuration []byte) bool {
 	root := gjson.ParseBytes(configuration)
-	rules, others := root.Get("_rules_"), 0
-	root.ForEach(func(key, _ gjson.Result) bool {
-		if key.String() != "_rules_" && key.String() != "_plugin_id_" {
-			others++
-		}
-		return true
-	})
-	return others > 0 || !rules.Exists() || len(rules.Array()) > 0
+	rules := root.Get(rulesKey)
+	return !rules.Exists() || len(rules.Array()) > 0 || hasGlobalPart(root)
 }
 
 // start sets the breaker up under settings that were accepted.
