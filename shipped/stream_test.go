@@ -1,0 +1,298 @@
+package shipped
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"endpoint-breaker/internal/wasmhost"
+)
+
+// A request is timed from its end to its answer, and held for no longer than the gateway needs.
+
+// with returns the headers with some more.
+func with(h wasmhost.Headers, more ...[2]string) wasmhost.Headers {
+	return append(slices.Clone(h), more...)
+}
+
+// blockedWorld is a gateway on which A is blocked from 90 to 135, at 91.
+func blockedWorld(t *testing.T, configuration string) *world {
+	t.Helper()
+	w := start(t, configuration, 1)
+	w.block(hostA)
+	w.to(91)
+	return w
+}
+
+func TestARequestThatHangsIsASampleWhenItReachesTheThreshold(t *testing.T) {
+	w := start(t, `{}`, 1)
+	w.to(0.25)
+	hanging := w.sendTo(0, hostA)
+	w.to(70)
+	assert.Zero(t, w.metric("samples"), "one tick before")
+	w.to(70.5)
+	assert.EqualValues(t, 1, w.metric("samples"))
+	w.to(500)
+	hanging.answer()
+	assert.EqualValues(t, 1, w.metric("samples"), "the answer, when it comes at last, is not another")
+	assert.Zero(t, w.metric("samples_deduplicated"))
+}
+
+func TestASampleCountsFromTheMomentOfTheThresholdNotOfTheTick(t *testing.T) {
+	w := start(t, `{}`, 1)
+	first := w.sendTo(0, hostA)
+	w.to(5)
+	second := w.sendTo(0, hostA)
+	w.clock.Advance(100e9) // no tick for 100 s
+	w.tick()
+	assert.Equal(t, int64(1), w.metric("blocks_enforced"), "five seconds lie between the two")
+	first.done()
+	second.done()
+}
+
+func TestAStreamThatEndsBetweenTwoTicksPastTheThresholdIsASample(t *testing.T) {
+	w := start(t, `{}`, 1)
+	w.to(0.25)
+	c := w.sendTo(0, hostA)
+	w.to(70.4)
+	c.SetResponseDetails("downstream_remote_disconnect", 0x4000)
+	c.done()
+	assert.EqualValues(t, 1, w.metric("samples"))
+}
+
+func TestAClientThatLeavesBeforeTheThresholdSaysNothing(t *testing.T) {
+	w := start(t, `{}`, 1)
+	c := w.sendTo(0, hostA)
+	w.to(69.9)
+	c.SetResponseDetails("downstream_remote_disconnect", 0x4000)
+	c.done()
+	w.to(200)
+	assert.Zero(t, w.metric("samples"))
+}
+
+func TestTheUploadIsNotTheEndpointsTime(t *testing.T) {
+	for name, end := range map[string]func(*call) error{
+		"last chunk":       func(c *call) error { _, err := c.RequestData([]byte("}"), true); return err },
+		"empty last chunk": func(c *call) error { _, err := c.RequestData(nil, true); return err },
+		"trailers":         func(c *call) error { _, err := c.RequestTrailers(wasmhost.Headers{{"x", "y"}}); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, `{}`, 1)
+			c := w.stream(0)
+			_, err := c.RequestHeaders(post, false)
+			require.NoError(t, err)
+			c.routed(1)
+			_, err = c.RequestData([]byte("{"), false)
+			require.NoError(t, err)
+			w.to(100)
+			require.NoError(t, end(c))
+			w.to(169.9)
+			assert.Zero(t, w.metric("samples"))
+			w.to(170.5)
+			assert.EqualValues(t, 1, w.metric("samples"))
+			c.done()
+		})
+	}
+}
+
+func TestAStreamingAnswerIsMeasuredAtItsFirstChunk(t *testing.T) {
+	for name, test := range map[string]struct {
+		configuration, contentType string
+		samples                    int64
+	}{
+		"auto, SSE":          {`{"check_interval": "0s"}`, "text/event-stream; charset=utf-8", 1},
+		"auto, JSON":         {`{"check_interval": "0s"}`, "application/json", 0},
+		"headers, SSE":       {`{"check_interval": "0s", "measure": "headers"}`, "text/event-stream", 0},
+		"first_chunk, JSON":  {`{"check_interval": "0s", "measure": "first_chunk"}`, "application/json", 1},
+		"in flight, SSE":     {`{}`, "text/event-stream", 1},
+		"a threshold of 10s": {`{"first_chunk_threshold": "10s"}`, "text/event-stream", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, test.configuration, 1)
+			c := w.sendTo(0, hostA)
+			w.to(0.2)
+			c.headers(test.contentType)
+			w.to(72)
+			c.chunk("data: first\n\n", false)
+			w.to(300)
+			c.chunk("data: [DONE]\n\n", true)
+			c.done()
+			assert.Equal(t, test.samples, w.metric("samples"))
+		})
+	}
+}
+
+func TestAnEmptyStreamIsMeasuredAtItsEnd(t *testing.T) {
+	for name, end := range map[string]func(*call){
+		"empty last chunk": func(c *call) { c.chunk("", true) },
+		"trailers": func(c *call) {
+			_, err := c.ResponseTrailers(wasmhost.Headers{{"grpc-status", "0"}})
+			require.NoError(c.w.t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, `{"check_interval": "0s"}`, 1)
+			c := w.sendTo(0, hostA)
+			c.headers("application/grpc")
+			w.to(70)
+			end(c)
+			assert.EqualValues(t, 1, w.metric("samples"))
+			c.done()
+		})
+	}
+}
+
+func TestARequestWithoutABodyIsNotHeldByAnOverride(t *testing.T) {
+	w := blockedWorld(t, threeConfirmations)
+	c := w.stream(0)
+	flow, err := c.RequestHeaders(get, true)
+	require.NoError(t, err)
+	assert.Equal(t, wasmhost.FlowContinue, flow)
+	require.True(t, c.Released(), "it would hang")
+	assert.NotEmpty(t, c.OverrideHost())
+	c.done()
+}
+
+func TestARequestWithABodyWaitsForItWhenOverridden(t *testing.T) {
+	w := blockedWorld(t, threeConfirmations)
+	c := w.stream(0)
+	flow, err := c.RequestHeaders(post, false)
+	require.NoError(t, err)
+	assert.Equal(t, wasmhost.FlowStopped, flow)
+	assert.False(t, c.Released())
+	_, err = c.RequestData([]byte("{"), false)
+	require.NoError(t, err)
+	assert.True(t, c.Released(), "with the first chunk, not with the last")
+	assert.Contains(t, []string{hostB, hostC}, c.OverrideHost())
+	c.done()
+}
+
+func TestAClientThatWaitsForAnAnswerIsNotHeld(t *testing.T) {
+	for name, headers := range map[string]wasmhost.Headers{
+		"gRPC":   {{":method", "POST"}, {":path", "/llm.Chat/Stream"}, {":authority", "llm.example"}, {"content-type", "application/grpc+proto"}},
+		"expect": with(post, [2]string{"expect", "100-Continue"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := blockedWorld(t, threeConfirmations)
+			c := w.stream(0)
+			flow, err := c.RequestHeaders(headers, false)
+			require.NoError(t, err)
+			assert.Equal(t, wasmhost.FlowContinue, flow)
+			require.True(t, c.Released())
+			assert.NotEmpty(t, c.OverrideHost())
+			c.done()
+		})
+	}
+}
+
+func TestTunnelsAreLeftAlone(t *testing.T) {
+	for name, headers := range map[string]wasmhost.Headers{
+		"WebSocket":                    with(get, [2]string{"connection", "keep-alive, Upgrade"}, [2]string{"upgrade", "websocket"}),
+		"CONNECT":                      {{":method", "CONNECT"}, {":authority", "llm.example:443"}},
+		"WebSocket in its plain order": with(get, [2]string{"connection", "Upgrade"}, [2]string{"upgrade", "WebSocket"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := blockedWorld(t, `{"confirm_count": 3}`)
+			before := w.metric("samples")
+			c := w.stream(0)
+			flow, err := c.RequestHeaders(headers, false)
+			require.NoError(t, err)
+			assert.Equal(t, wasmhost.FlowContinue, flow)
+			assert.Empty(t, c.OverrideHost())
+			c.SetUpstream(hostB, 1)
+			_, err = c.RequestData(nil, true)
+			require.NoError(t, err)
+			w.to(500)
+			c.done()
+			assert.Equal(t, before, w.metric("samples"))
+		})
+	}
+}
+
+func TestOnlyTheEndpointThatHadTheRequestIsBlamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare      func(*call)
+		samples      int64
+		unattributed int64
+	}{
+		"an answer of the upstream":        {func(*call) {}, 1, 0},
+		"a reply of Envoy":                 {func(c *call) { c.SetResponseDetails("direct_response", 0) }, 0, 0},
+		"a response timeout":               {func(c *call) { c.SetResponseDetails("response_timeout", 4) }, 0, 0},
+		"no address":                       {func(c *call) { c.SetUpstream("", 0) }, 0, 0},
+		"a second attempt":                 {func(c *call) { c.SetUpstream(hostA, 2) }, 0, 1},
+		"an Envoy without attempt counts":  {func(c *call) { c.HideProperty("upstream.request_attempt_count") }, 1, 0},
+		"an Envoy without details":         {func(c *call) { c.HideProperty("response.code_details") }, 1, 0},
+		"an Envoy without addresses":       {func(c *call) { c.HideProperty("upstream.address") }, 0, 0},
+		"an attempt count that is no such": {func(c *call) { c.SetProperty("upstream.request_attempt_count", []byte("two")) }, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, `{"check_interval": "0s"}`, 1)
+			c := w.sendTo(0, hostA)
+			w.to(75)
+			c.SetResponseDetails("via_upstream", 0)
+			test.prepare(c)
+			_, err := c.ResponseHeaders(wasmhost.Headers{{":status", "200"}}, true)
+			require.NoError(t, err)
+			c.done()
+			assert.Equal(t, test.samples, w.metric("samples"))
+			assert.Equal(t, test.unattributed, w.metric("samples_unattributed"))
+		})
+	}
+}
+
+func TestARequestInFlightThatNobodyHasIsLookedAtAgain(t *testing.T) {
+	w := start(t, `{}`, 1)
+	c := w.sendTo(0, hostA)
+	c.SetUpstream("", 0)
+	w.to(100)
+	assert.Zero(t, w.metric("samples"))
+	c.SetUpstream(hostA, 1)
+	w.to(139.9)
+	assert.Zero(t, w.metric("samples"), "it would be A's sample only after a threshold of its own")
+	w.to(141)
+	assert.EqualValues(t, 1, w.metric("samples"))
+	c.done()
+}
+
+func TestARequestInFlightInItsSecondAttemptIsNobodys(t *testing.T) {
+	w := start(t, `{}`, 1)
+	c := w.sendTo(0, hostA)
+	c.SetUpstream(hostB, 2)
+	w.to(300)
+	c.done()
+	assert.Zero(t, w.metric("samples"))
+	assert.EqualValues(t, 1, w.metric("samples_unattributed"))
+}
+
+func TestAnOverrideThatWasNotHonouredIsCountedAndTheRealHostBlamed(t *testing.T) {
+	w := start(t, `{"override": "always", "check_interval": "0s"}`, 1)
+	c := w.send(0)
+	require.NotEmpty(t, c.OverrideHost())
+	c.SetUpstream("10.0.0.9:8000", 1)
+	w.to(75)
+	c.answer()
+	assert.EqualValues(t, 1, w.metric("overrides_missed"))
+	assert.EqualValues(t, 1, w.metric("samples"))
+	d := w.send(0)
+	w.to(150)
+	d.answer()
+	assert.EqualValues(t, 1, w.metric("overrides_missed"), "an override that held is not")
+}
+
+func TestAFailedStatusIsNoSampleUnlessItIsLate(t *testing.T) {
+	w := start(t, `{"check_interval": "0s"}`, 1)
+	answer := func(c *call) {
+		c.SetResponseDetails("via_upstream", 0)
+		_, err := c.ResponseHeaders(wasmhost.Headers{{":status", "503"}}, true)
+		require.NoError(t, err)
+		c.done()
+	}
+	answer(w.sendTo(0, hostA))
+	assert.Zero(t, w.metric("samples"))
+	c := w.sendTo(0, hostA)
+	w.to(70)
+	answer(c)
+	assert.EqualValues(t, 1, w.metric("samples"))
+}
