@@ -19,24 +19,23 @@ type blame uint8
 
 const (
 	blameEndpoint blame = iota
-	blameNobody         // no endpoint had the request, or the reply is not an endpoint's
+	blameNobody         // no endpoint had the request
 	blameUnclear        // several attempts share the time, and nobody can say how
 )
 
-// culprit returns the endpoint that the current stream's wait is owed to. answered says that
-// a response is there, which may not be the endpoint's. Properties that an older Envoy does
-// not have are not an error: no attempt count means one attempt, no details an answer of the
-// endpoint whose address is known.
-func culprit(answered bool) (endpoint string, who blame, err error) {
+// fromUpstream reports whether the response of the current stream is an endpoint's and not a
+// reply that Envoy or another filter made. An Envoy that knows no details is believed to pass on.
+func fromUpstream() (bool, error) {
+	details, err := property("response", "code_details")
+	return len(details) == 0 || string(details) == viaUpstream, err
+}
+
+// culprit returns the endpoint that the current stream's wait is owed to. An Envoy that knows
+// no attempt count is believed to have made one attempt.
+func culprit() (endpoint string, who blame, err error) {
 	address, err := property("upstream", "address")
 	if err != nil || len(address) == 0 {
 		return "", blameNobody, err
-	}
-	if answered {
-		details, err := property("response", "code_details")
-		if err != nil || len(details) > 0 && string(details) != viaUpstream {
-			return "", blameNobody, err
-		}
 	}
 	attempts, err := property("upstream", "request_attempt_count")
 	if err != nil {

@@ -64,6 +64,7 @@ func (p *plugin) onComplete(q *request, now instant) {
 
 // onResponse measures the answer at its headers, or leaves that to its first chunk.
 func (p *plugin) onResponse(q *request, byFirstChunk, ended bool, now instant) {
+	overdue := q.overdue(now)
 	late := q.answer(byFirstChunk, ended, now)
 	if !q.settled {
 		p.inflight.watch(q)
@@ -73,11 +74,17 @@ func (p *plugin) onResponse(q *request, byFirstChunk, ended bool, now instant) {
 	if !late {
 		return
 	}
-	why := reasonHeaders
-	if byFirstChunk {
-		why = reasonFirstChunk
+	answered, err := fromUpstream()
+	switch {
+	case err != nil:
+		p.hostCallFailed(err, now)
+	case answered && byFirstChunk:
+		p.sample(q, reasonFirstChunk, now, now)
+	case answered:
+		p.sample(q, reasonHeaders, now, now)
+	case overdue: // Envoy gave up waiting: the endpoint had the request past its threshold
+		p.sample(q, reasonInFlight, q.deadline, now)
 	}
-	p.sample(q, why, now, now)
 }
 
 // onChunk measures the answer at its first chunk.
@@ -119,8 +126,7 @@ func (p *plugin) onDone(q *request, now instant) {
 // sample hands a late request to the breaker, under the name of the endpoint that it is owed
 // to. It reports false if no endpoint has the request yet.
 func (p *plugin) sample(q *request, why reason, reached, now instant) (owed bool) {
-	answered := why != reasonInFlight || q.awaitsChunk
-	endpoint, who, err := culprit(answered)
+	endpoint, who, err := culprit()
 	if err == nil && who == blameNobody {
 		return false
 	}

@@ -218,8 +218,9 @@ func TestOnlyTheEndpointThatHadTheRequestIsBlamed(t *testing.T) {
 		unattributed int64
 	}{
 		"an answer of the upstream":        {func(*call) {}, 1, 0},
-		"a reply of Envoy":                 {func(c *call) { c.SetResponseDetails("direct_response", 0) }, 0, 0},
-		"a response timeout":               {func(c *call) { c.SetResponseDetails("response_timeout", 4) }, 0, 0},
+		"a reply of Envoy":                 {func(c *call) { c.SetUpstream("", 0); c.SetResponseDetails("direct_response", 0) }, 0, 0},
+		"a response timeout":               {func(c *call) { c.SetResponseDetails("response_timeout", 4) }, 1, 0},
+		"a response timeout on a retry":    {func(c *call) { c.SetUpstream(hostA, 2); c.SetResponseDetails("response_timeout", 4) }, 0, 1},
 		"no address":                       {func(c *call) { c.SetUpstream("", 0) }, 0, 0},
 		"a second attempt":                 {func(c *call) { c.SetUpstream(hostA, 2) }, 0, 1},
 		"an Envoy without attempt counts":  {func(c *call) { c.HideProperty("upstream.request_attempt_count") }, 1, 0},
@@ -239,6 +240,30 @@ func TestOnlyTheEndpointThatHadTheRequestIsBlamed(t *testing.T) {
 			assert.Equal(t, test.samples, w.metric("samples"))
 			assert.Equal(t, test.unattributed, w.metric("samples_unattributed"))
 		})
+	}
+}
+
+func TestATimeoutIsASampleOnlyIfTheThresholdWasReached(t *testing.T) {
+	for _, test := range []struct {
+		configuration string
+		seconds       float64
+		samples       int64
+	}{
+		{`{"check_interval": "0s"}`, 69.9, 0},
+		{`{"check_interval": "0s"}`, 70, 1},
+		{`{}`, 70.3, 1},                                                     // between two ticks
+		{`{"check_interval": "0s", "first_chunk_threshold": "90s"}`, 80, 0}, // it might have been a stream
+		{`{"check_interval": "0s", "first_chunk_threshold": "90s"}`, 90, 1},
+	} {
+		w := start(t, test.configuration, 1)
+		w.to(0.1)
+		c := w.sendTo(0, hostA)
+		w.to(0.1 + test.seconds)
+		c.SetResponseDetails("response_timeout", 4)
+		_, err := c.ResponseHeaders(wasmhost.Headers{{":status", "504"}}, true)
+		require.NoError(t, err)
+		c.done()
+		assert.Equal(t, test.samples, w.metric("samples"), "%s after %g s", test.configuration, test.seconds)
 	}
 }
 
