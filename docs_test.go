@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var readmes = []string{"README.md", "README_ZH.md"}
+func readmes() []string { return []string{"README.md", "README_ZH.md"} }
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
@@ -35,7 +35,7 @@ func documentedDefaults(t *testing.T, readme string) map[string]string {
 
 func TestTheConfigurationTablesListEveryKeyOnce(t *testing.T) {
 	keys := (&ruleDraft{}).keys().names(atTop, isOwnKey)
-	for _, readme := range readmes {
+	for _, readme := range readmes() {
 		documented := documentedDefaults(t, readme)
 		for _, key := range keys {
 			assert.Contains(t, documented, key, readme)
@@ -49,7 +49,7 @@ func TestTheDocumentedDefaultsAreTheDefaults(t *testing.T) {
 	defaults, err := parseSettings(nil)
 	require.NoError(t, err)
 	value := regexp.MustCompile("^`([^`]+)`$")
-	for _, readme := range readmes {
+	for _, readme := range readmes() {
 		spelled := 0
 		for key, documented := range documentedDefaults(t, readme) {
 			match := value.FindStringSubmatch(documented)
@@ -86,8 +86,8 @@ func fenced(text, language string) []string {
 func TestTheReadmesShowTheSameCommandsAndConfigurations(t *testing.T) {
 	comment := regexp.MustCompile(`(?m) *#.*$`)
 	for _, language := range []string{"sh", "yaml"} {
-		english := fenced(readFile(t, readmes[0]), language)
-		chinese := fenced(readFile(t, readmes[1]), language)
+		english := fenced(readFile(t, readmes()[0]), language)
+		chinese := fenced(readFile(t, readmes()[1]), language)
 		require.Len(t, chinese, len(english), language)
 		for i := range english {
 			assert.Equal(t, comment.ReplaceAllString(english[i], ""), comment.ReplaceAllString(chinese[i], ""))
@@ -98,7 +98,7 @@ func TestTheReadmesShowTheSameCommandsAndConfigurations(t *testing.T) {
 // Each command of the READMEs is a make target, or a scenario that `make sim` runs.
 func TestEveryDocumentedCommandExists(t *testing.T) {
 	targets := regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllString(readFile(t, "Makefile"), -1)
-	for _, block := range fenced(readFile(t, readmes[0]), "sh") {
+	for _, block := range fenced(readFile(t, readmes()[0]), "sh") {
 		for command := range strings.Lines(block) {
 			words := strings.Fields(command)
 			switch {
@@ -159,7 +159,7 @@ func (w wasmPlugin) configuration(t *testing.T) []byte {
 
 func TestEveryDocumentedWasmPluginIsAcceptedWithoutAWarning(t *testing.T) {
 	manifests := []string{readFile(t, "deploy/wasmplugin.yaml")}
-	for _, readme := range readmes {
+	for _, readme := range readmes() {
 		manifests = append(manifests, slices.DeleteFunc(fenced(readFile(t, readme), "yaml"), func(block string) bool {
 			return !strings.Contains(block, "kind: WasmPlugin")
 		})...)
