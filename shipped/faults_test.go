@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"endpoint-breaker/internal/blocklist"
 	"endpoint-breaker/internal/wasmhost"
 )
 
@@ -117,7 +118,7 @@ func TestFailedHostCallsAreCountedAndLoggedOnce(t *testing.T) {
 
 func TestADamagedBlocklistIsEmptyCountedAndReplaced(t *testing.T) {
 	w := start(t, `{"confirm_count": 1, "check_interval": "0s"}`, 1)
-	w.plugin.SharedData().Set(key, []byte("garbage"), 0)
+	w.plugin.SharedData().Set(blocklist.Key, []byte("garbage"), 0)
 	w.send(0).answer()
 	assert.EqualValues(t, 1, w.total("blocklist_damaged"))
 	assert.Len(t, w.logged("endpoint-breaker error", "treated as empty"), 1)

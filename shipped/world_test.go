@@ -3,7 +3,6 @@ package shipped
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"endpoint-breaker/internal/blocklist"
 	"endpoint-breaker/internal/wasmhost"
 )
 
@@ -22,7 +22,6 @@ const (
 	hostA    = "10.0.0.1:8000"
 	hostB    = "10.0.0.2:8000"
 	hostC    = "10.0.0.3:8000"
-	key      = "endpoint-breaker.blocklist"
 )
 
 // threeConfirmations is the configuration of the numbered cases: samples are taken when the
@@ -258,28 +257,14 @@ func (w *world) block(endpoint string) {
 	require.Contains(w.t, w.blocked(), endpoint)
 }
 
-type storedEntry struct {
-	Cluster  string        `json:"cluster"`
-	Endpoint string        `json:"endpoint"`
-	Since    time.Duration `json:"since"`
-	Until    time.Duration `json:"until"`
-	Strikes  int           `json:"strikes"`
-	Reason   string        `json:"reason"`
-	Observed bool          `json:"observed"`
-}
-
 // entries reads the blocklist as it stands in SharedData.
-func (w *world) entries() []storedEntry {
+func (w *world) entries() []blocklist.Entry {
 	w.t.Helper()
-	value, _, status := w.plugin.SharedData().Get(key)
+	value, _, status := w.plugin.SharedData().Get(blocklist.Key)
 	require.Equal(w.t, wasmhost.StatusOK, status)
-	var document struct {
-		Version int           `json:"version"`
-		Blocks  []storedEntry `json:"blocks"`
-	}
-	require.NoError(w.t, json.Unmarshal(value, &document))
-	require.Equal(w.t, 1, document.Version)
-	return document.Blocks
+	entries, err := blocklist.Parse(value)
+	require.NoError(w.t, err)
+	return entries
 }
 
 // blocked returns the enforced blocks of this moment: the second at which each ends.

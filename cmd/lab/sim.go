@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"endpoint-breaker/internal/sim"
+)
+
+// exitError carries the exit code that a command wants.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// ExitCode is 1 for a scenario that failed and 2 for one that cannot be played.
+func (e *exitError) ExitCode() int { return e.code }
+
+func simCommand() *cobra.Command {
+	var wasm, logFile string
+	var seed uint64
+	cmd := &cobra.Command{
+		Use:   "sim FILE.yaml…",
+		Short: "run scenario files in virtual time and print the verdicts",
+		Long: `Run scenario files in virtual time against the plugin as shipped.
+
+For each it prints the blocks, the requests by endpoint, every expectation and
+the verdict. The same seed gives the same run. The exit code is 0 when all
+scenarios pass, 1 when one fails, and 2 when one cannot be played.
+
+The files in scenarios/ are examples; the types in internal/sim/scenario.go,
+latency.go, event.go and expect*.go say what every field means.`,
+		Args:          cobra.MinimumNArgs(1),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			player := &simPlayer{out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr()}
+			if cmd.Flags().Changed("seed") {
+				player.seed = &seed
+			}
+			return player.run(cmd.Context(), wasm, logFile, files)
+		},
+	}
+	cmd.Flags().StringVar(&wasm, "wasm", "dist/endpoint-breaker.wasm", "the plugin to run")
+	cmd.Flags().StringVar(&logFile, "log", "", "write the event log to this file")
+	cmd.Flags().Uint64Var(&seed, "seed", 0, "play with this seed instead of the file's")
+	return cmd
+}
+
+// simPlayer plays scenarios one after another.
+type simPlayer struct {
+	wasm     []byte
+	seed     *uint64 // nil = each file's own
+	log      io.Writer
+	out      io.Writer
+	progress io.Writer
+	runs     int
+	failed   int
+}
+
+func (p *simPlayer) run(ctx context.Context, wasm, logFile string, files []string) (err error) {
+	scenarios, err := loadScenarios(files)
+	if err != nil {
+		return &exitError{2, err}
+	}
+	if p.wasm, err = os.ReadFile(wasm); err != nil {
+		return &exitError{2, fmt.Errorf("%w (make build makes dist/endpoint-breaker.wasm)", err)}
+	}
+	if logFile != "" {
+		file, createErr := os.Create(logFile)
+		if createErr != nil {
+			return &exitError{2, createErr}
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		p.log = file
+	}
+	for i, scenario := range scenarios {
+		if err := p.playAll(ctx, scenario); err != nil {
+			return &exitError{2, fmt.Errorf("%s: %w", files[i], err)}
+		}
+	}
+	if p.failed > 0 {
+		return &exitError{1, fmt.Errorf("%d of %d scenarios failed", p.failed, p.runs)}
+	}
+	return nil
+}
+
+// loadScenarios reads all files before the first is played, so that a mistake in
+// the last one shows at once.
+func loadScenarios(files []string) ([]*sim.Scenario, error) {
+	var scenarios []*sim.Scenario
+	for _, file := range files {
+		scenario, err := sim.Load(file)
+		if err != nil {
+			return nil, err
+		}
+		scenarios = append(scenarios, scenario)
+	}
+	return scenarios, nil
+}
+
+// playAll plays a scenario once with each of its numbers of workers.
+func (p *simPlayer) playAll(ctx context.Context, scenario *sim.Scenario) error {
+	for _, workers := range scenario.Workers {
+		if err := p.play(ctx, scenario, workers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *simPlayer) play(ctx context.Context, scenario *sim.Scenario, workers int) error {
+	seed := scenario.Seed
+	if p.seed != nil {
+		seed = *p.seed
+	}
+	if p.runs > 0 {
+		if _, err := fmt.Fprintln(p.out); err != nil {
+			return err
+		}
+	}
+	started := time.Now()
+	result, err := sim.Run(ctx, scenario, sim.Options{
+		Wasm: p.wasm, Workers: workers, Seed: seed, Log: p.log, Progress: p.progressOf(scenario),
+	})
+	if err != nil {
+		return err
+	}
+	p.runs++
+	if !result.Passed() {
+		p.failed++
+	}
+	return result.Write(p.out, time.Since(started))
+}
+
+// progressOf reports every two seconds how far a long run has come.
+func (p *simPlayer) progressOf(scenario *sim.Scenario) func(now time.Duration) {
+	const every = 2 * time.Second
+	var last time.Time
+	return func(now time.Duration) {
+		if last.IsZero() {
+			last = time.Now()
+		}
+		if time.Since(last) < every {
+			return
+		}
+		last = time.Now()
+		_, _ = fmt.Fprintf(p.progress, "%s: %s of %s\n", scenario.Name, now.Round(time.Second), scenario.Duration)
+	}
+}

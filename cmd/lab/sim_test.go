@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	shippedWasm = "../../dist/endpoint-breaker.wasm"
+
+	quickScenario = `
+name: quick
+description: Nothing happens.
+duration: 10s
+clusters:
+  - name: llm
+    latency: 1s
+    endpoints:
+      - {name: A, address: 10.0.0.1:8000}
+traffic:
+  - {name: chat, rate: 1}
+expect:
+  - requests: {exactly: 10}
+`
+)
+
+// runSim runs `lab sim` with the arguments.
+func runSim(t *testing.T, args ...string) (stdout string, err error) {
+	t.Helper()
+	var out, progress bytes.Buffer
+	cmd := simCommand()
+	cmd.SetOut(&out)
+	cmd.SetErr(&progress)
+	cmd.SetArgs(args)
+	err = cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func needShippedWasm(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(shippedWasm); errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
+		t.Skip("make build first")
+	}
+}
+
+func scenarioFile(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+func requireExitCode(t *testing.T, err error, code int) {
+	t.Helper()
+	var exit interface{ ExitCode() int }
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, code, exit.ExitCode())
+}
+
+func TestSimPrintsAVerdictForEachFile(t *testing.T) {
+	needShippedWasm(t)
+	file := scenarioFile(t, "quick.yaml", quickScenario)
+	out, err := runSim(t, "--wasm", shippedWasm, file, file)
+	require.NoError(t, err)
+	assert.Regexp(t, `(?s)PASS quick \(4 of 4 expectations, simulated 10s in .*\).*PASS quick`, out)
+}
+
+func TestSimExitsWith1WhenAScenarioFails(t *testing.T) {
+	needShippedWasm(t)
+	good := scenarioFile(t, "good.yaml", quickScenario)
+	bad := scenarioFile(t, "bad.yaml", string(bytes.Replace([]byte(quickScenario), []byte("exactly: 10"), []byte("exactly: 11"), 1)))
+	out, err := runSim(t, "--wasm", shippedWasm, good, bad)
+	requireExitCode(t, err, 1)
+	require.EqualError(t, err, "1 of 2 scenarios failed")
+	assert.Contains(t, out, "✗ arriving requests: exactly 11 — seen: 10")
+	assert.Contains(t, out, "FAIL quick (3 of 4 expectations")
+}
+
+func TestSimExitsWith2WhenAScenarioCannotBePlayed(t *testing.T) {
+	broken := scenarioFile(t, "broken.yaml", "colour: red")
+	for name, args := range map[string][]string{
+		"broken.yaml: colour: unknown field": {"--wasm", shippedWasm, broken},
+		"missing.yaml: no such file":         {"--wasm", shippedWasm, "missing.yaml"},
+		"make build":                         {"--wasm", "missing.wasm", scenarioFile(t, "quick.yaml", quickScenario)},
+		"nowhere/log":                        {"--log", "nowhere/log", "--wasm", broken, scenarioFile(t, "quick.yaml", quickScenario)},
+		"plugin does not start":              {"--wasm", broken, scenarioFile(t, "quick.yaml", quickScenario)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := runSim(t, args...)
+			requireExitCode(t, err, 2)
+			require.ErrorContains(t, err, name)
+		})
+	}
+}
+
+func TestSimExitsWith2WhenThePluginRefusesTheConfiguration(t *testing.T) {
+	needShippedWasm(t)
+	file := scenarioFile(t, "refused.yaml", quickScenario+"plugin: {slow_threshold: 70}\n")
+	_, err := runSim(t, "--wasm", shippedWasm, file)
+	requireExitCode(t, err, 2)
+	require.ErrorContains(t, err, "refused.yaml")
+	require.ErrorContains(t, err, "slow_threshold")
+	assert.NotContains(t, err.Error(), "\n")
+}
+
+func TestSimWritesTheEventLogOfTheSeed(t *testing.T) {
+	needShippedWasm(t)
+	file := scenarioFile(t, "quick.yaml", quickScenario)
+	log := filepath.Join(t.TempDir(), "events.log")
+	_, err := runSim(t, "--wasm", shippedWasm, "--seed", "99", "--log", log, file)
+	require.NoError(t, err)
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "scenario quick, workers 1, seed 99\n")
+	assert.Contains(t, string(text), "w0 #1 goes to A (balancer)\n")
+}

@@ -1,0 +1,144 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	vegeta "github.com/tsenart/vegeta/v12/lib"
+
+	"endpoint-breaker/internal/modelserver"
+)
+
+const (
+	model           = "demo-model"
+	requestIDHeader = "X-Request-Id"
+	streamedShare   = 0.6 // of the requests
+)
+
+// load is the clients: requests that arrive at random (a Poisson process), some of
+// which want their answer as a stream.
+type load struct {
+	client   *http.Client
+	attacker *vegeta.Attacker
+	done     chan struct{}
+
+	mu      sync.Mutex
+	results []*vegeta.Result
+}
+
+func startLoad(url string, plan Plan, rate float64, seed uint64) *load {
+	transport := &http.Transport{MaxIdleConnsPerHost: 1000, DisableCompression: true}
+	l := &load{
+		client: &http.Client{Transport: transport, Timeout: plan.clientTimeout()},
+		done:   make(chan struct{}),
+	}
+	l.attacker = vegeta.NewAttacker(vegeta.Client(l.client))
+	results := l.attacker.Attack(newTargets(url, seed).next, newPoissonPacer(rate, seed), 0, "")
+	go l.collect(results)
+	return l
+}
+
+func (l *load) collect(results <-chan *vegeta.Result) {
+	defer close(l.done)
+	for result := range results {
+		l.mu.Lock()
+		l.results = append(l.results, result)
+		l.mu.Unlock()
+	}
+}
+
+// answered is the number of requests that are over.
+func (l *load) answered() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.results)
+}
+
+// stop sends nothing new, and returns the results when all requests are over.
+func (l *load) stop() []*vegeta.Result {
+	l.attacker.Stop()
+	<-l.done
+	l.client.CloseIdleConnections()
+	return l.results
+}
+
+// poissonPacer makes arrivals that know nothing of each other. Only vegeta's own
+// goroutine calls it.
+type poissonPacer struct {
+	rate   float64 // per second
+	random *rand.Rand
+	next   time.Duration
+	hits   uint64 // next is when this one is due
+}
+
+func newPoissonPacer(rate float64, seed uint64) *poissonPacer {
+	return &poissonPacer{rate: rate, random: rand.New(rand.NewPCG(seed, 0x70616365))}
+}
+
+// Pace implements vegeta.Pacer.
+func (p *poissonPacer) Pace(elapsed time.Duration, hits uint64) (wait time.Duration, stop bool) {
+	for ; p.hits <= hits; p.hits++ {
+		p.next += time.Duration(p.random.ExpFloat64() / p.rate * float64(time.Second))
+	}
+	return max(p.next-elapsed, 0), false
+}
+
+// Rate implements vegeta.Pacer.
+func (p *poissonPacer) Rate(time.Duration) float64 { return p.rate }
+
+// targets makes the requests. vegeta calls it from many goroutines.
+type targets struct {
+	url    string
+	mu     sync.Mutex
+	random *rand.Rand
+	count  int
+}
+
+func newTargets(url string, seed uint64) *targets {
+	return &targets{url: url, random: rand.New(rand.NewPCG(seed, 0x74617267))}
+}
+
+func (t *targets) next(target *vegeta.Target) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count++
+	body, err := json.Marshal(map[string]any{
+		"model":      model,
+		"stream":     t.random.Float64() < streamedShare,
+		"max_tokens": 8 + t.random.IntN(33),
+		"messages":   []any{map[string]string{"role": "user", "content": "What should a gateway do when one of its model servers gets slow?"}},
+	})
+	if err != nil {
+		return err
+	}
+	*target = vegeta.Target{
+		Method: http.MethodPost,
+		URL:    t.url + "/v1/chat/completions",
+		Body:   body,
+		Header: http.Header{
+			"Content-Type":  {"application/json"},
+			requestIDHeader: {fmt.Sprintf("demo-%d", t.count)},
+		},
+	}
+	return nil
+}
+
+// failureOf tells what is wrong with an answer; "" = nothing.
+func failureOf(result *vegeta.Result) string {
+	if result.Error != "" {
+		return result.Error
+	}
+	complete := []byte(`"finish_reason":"stop"`)
+	if result.Headers.Get("Content-Type") == "text/event-stream" {
+		complete = []byte("data: [DONE]\n\n")
+	}
+	if !bytes.Contains(result.Body, complete) {
+		return fmt.Sprintf("an answer of %s that is not complete", result.Headers.Get(modelserver.ServedByHeader))
+	}
+	return ""
+}

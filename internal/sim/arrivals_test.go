@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// moments lists when the requests of a traffic arrive.
+func moments(traffic Traffic, to time.Duration) []time.Duration {
+	end := Duration(to)
+	traffic.To = &end
+	a := &arrivals{traffic: &traffic, random: newRandom(1, "")}
+	var all []time.Duration
+	previous := time.Duration(traffic.From)
+	for {
+		moment, more := a.next(previous)
+		if !more {
+			return all
+		}
+		all = append(all, moment)
+		previous = moment
+		a.n++
+	}
+}
+
+func TestAConstantRateDoesNotDrift(t *testing.T) {
+	got := moments(Traffic{From: Duration(time.Second), Rate: 3}, 11*time.Second)
+	assert.Len(t, got, 30)
+	for i := 0; i < 30; i += 3 {
+		assert.Equal(t, time.Duration(1+i/3)*time.Second, got[i])
+	}
+}
+
+func TestABurstIsSpreadEvenly(t *testing.T) {
+	got := moments(Traffic{Burst: 4, Over: Duration(8 * time.Second)}, time.Minute)
+	assert.Equal(t, []time.Duration{0, 2 * time.Second, 4 * time.Second, 6 * time.Second}, got)
+}
+
+func TestPoissonArrivalsHaveTheRateAsTheirMean(t *testing.T) {
+	got := moments(Traffic{Rate: 10, Arrivals: "poisson"}, 1000*time.Second)
+	assert.InDelta(t, 10_000, len(got), 300)
+}
+
+func TestHowRequestsFallOnWorkers(t *testing.T) {
+	two := 2
+	for _, c := range []struct {
+		name    string
+		traffic Traffic
+		want    []float64 // of 4 workers
+	}{
+		{"evenly", Traffic{}, []float64{0.25, 0.25, 0.25, 0.25}},
+		{"at random", Traffic{Spread: "random"}, []float64{0.25, 0.25, 0.25, 0.25}},
+		{"by weight", Traffic{Weights: []float64{5, 1, 1, 1}}, []float64{0.625, 0.125, 0.125, 0.125}},
+		{"pinned", Traffic{Worker: &two}, []float64{0, 0, 1, 0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const n = 10_000
+			worker := spread(&c.traffic, 4, newRandom(1, ""))
+			counts := make([]float64, 4)
+			for i := range n {
+				counts[worker(i)] += 1.0 / n
+			}
+			assert.InDeltaSlice(t, c.want, counts, 0.02)
+		})
+	}
+}

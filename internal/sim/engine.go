@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"endpoint-breaker/internal/blocklist"
+	"endpoint-breaker/internal/wasmhost"
+)
+
+// The clocks at the start of every run: fixed, so that runs can be compared, and
+// far enough from zero for a gateway that has been up for a while.
+const (
+	startMonotonic = 1000 * time.Hour
+	startWall      = 1767258000 // 2026-01-01 09:00:00 UTC
+)
+
+// Options say how to play a scenario.
+type Options struct {
+	Wasm    []byte // the plugin as shipped
+	Workers int    // worker threads, at least 1
+	Seed    uint64
+	// Log takes the event log, one line an event; nil drops it.
+	Log io.Writer
+	// Progress is told the time of the run at every event; nil = nobody asks.
+	Progress func(now time.Duration)
+}
+
+// simulation is one run. Everything in it happens on one goroutine.
+type simulation struct {
+	scenario *Scenario
+	options  Options
+	queue    queue
+	clock    *wasmhost.VirtualClock
+	faults   *wasmhost.Faults
+	plugin   *wasmhost.Plugin
+
+	clusters  map[string]*cluster
+	endpoints map[string]*endpoint
+	ticking   map[*wasmhost.Worker]bool
+
+	log    *eventLog
+	blocks *blockWatch
+	result *Result
+	over   bool
+}
+
+// Run plays a scenario to its end. It fails when the scenario cannot be played,
+// such as for a configuration that the plugin refuses at the start; whether the
+// plugin did well is for Result.Verdicts to say. A cancelled context ends it with
+// the context's error.
+func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
+	m := newSimulation(s, o)
+	m.log.line("scenario %s, workers %d, seed %d", s.Name, o.Workers, o.Seed)
+	plugin, err := wasmhost.Load(ctx, wasmhost.Options{
+		Wasm:          o.Wasm,
+		Configuration: string(s.Plugin),
+		Workers:       o.Workers,
+		Clock:         m.clock,
+		Seed:          o.Seed,
+		Faults:        m.faults,
+		OnLog:         m.pluginLogs,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("plugin does not start: %w", err)
+	}
+	m.plugin = plugin
+	m.blocks = newBlockWatch(s, plugin.SharedData(), m.log)
+	err = m.play(ctx)
+	return m.result, errors.Join(err, m.log.flush(), plugin.Close(ctx))
+}
+
+func newSimulation(s *Scenario, o Options) *simulation {
+	m := &simulation{
+		scenario:  s,
+		options:   o,
+		clock:     wasmhost.NewVirtualClock(startMonotonic, time.Unix(startWall, 0).UTC()),
+		faults:    wasmhost.NewFaults(),
+		clusters:  map[string]*cluster{},
+		endpoints: map[string]*endpoint{},
+		ticking:   map[*wasmhost.Worker]bool{},
+		result:    &Result{Scenario: s, Workers: o.Workers, metrics: map[string]int64{}},
+	}
+	m.log = newEventLog(o.Log, m.now)
+	for i := range s.Clusters {
+		m.addCluster(&s.Clusters[i])
+	}
+	return m
+}
+
+// play runs events in their order until the scenario's duration is over. What is
+// in flight then stays unfinished.
+func (m *simulation) play(ctx context.Context) error {
+	m.startTicks()
+	for i := range m.scenario.Traffic {
+		m.startTraffic(&m.scenario.Traffic[i])
+	}
+	for _, event := range m.scenario.Events {
+		m.queue.at(time.Duration(event.At), func() error { return m.runEvent(ctx, event) })
+	}
+	end := time.Duration(m.scenario.Duration)
+	for {
+		next, found := m.queue.pop(end)
+		if !found {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m.clock.Advance(next.at - m.now())
+		if err := next.do(); err != nil {
+			return fmt.Errorf("at %s: %w", next.at, err)
+		}
+		m.blocks.look(m.now())
+		if m.options.Progress != nil {
+			m.options.Progress(m.now())
+		}
+	}
+	m.clock.Advance(end - m.now())
+	m.finish()
+	return nil
+}
+
+// now is the time since the start of the run.
+func (m *simulation) now() time.Duration { return m.clock.Monotonic() - startMonotonic }
+
+// random is a stream of random numbers of its own for each purpose, so that one
+// more traffic in a file does not change what the others do.
+func (m *simulation) random(purpose string) *rand.Rand {
+	return newRandom(m.options.Seed, purpose)
+}
+
+func (m *simulation) runEvent(ctx context.Context, e Event) error {
+	_, what, err := e.action()
+	if err != nil {
+		return err
+	}
+	m.log.line("event %s", what)
+	return what.run(ctx, m)
+}
+
+// startTicks starts the ticks of every VM that wants them and has none yet, the
+// base VM included. Each ticks at a phase of its own, as threads do that
+// started at different moments.
+func (m *simulation) startTicks() {
+	workers := []*wasmhost.Worker{m.plugin.Base()}
+	for i := range m.plugin.Workers() {
+		workers = append(workers, m.plugin.Worker(i))
+	}
+	phase := m.random("ticks")
+	for _, worker := range workers {
+		period := worker.TickPeriod()
+		offset := phase.Float64()
+		if period == 0 || m.ticking[worker] {
+			continue
+		}
+		m.ticking[worker] = true
+		wait := time.Duration(offset * float64(period)).Truncate(time.Millisecond)
+		m.queue.at(m.now()+wait, func() error { return m.tick(worker) })
+	}
+}
+
+func (m *simulation) tick(worker *wasmhost.Worker) error {
+	period := time.Duration(0)
+	// A trap is a result of the run, not a failure of it: the gateway goes on
+	// without the filter on that worker.
+	if worker.Tick() == nil {
+		period = worker.TickPeriod()
+	}
+	if period == 0 {
+		m.ticking[worker] = false
+		return nil
+	}
+	m.queue.at(m.now()+period, func() error { return m.tick(worker) })
+	return nil
+}
+
+// pluginLogs takes the gateway's log up to the end of the run: what the plugin
+// says while the gateway shuts down belongs to no scenario.
+func (m *simulation) pluginLogs(line wasmhost.LogLine) {
+	if m.over {
+		return
+	}
+	m.log.line("%s", strings.ReplaceAll(line.String(), "\n", " | "))
+	m.result.pluginLog = append(m.result.pluginLog, line.Message)
+}
+
+// rewriteBlocklist is another worker's write: same value, new CAS number.
+func (m *simulation) rewriteBlocklist() {
+	store := m.plugin.SharedData()
+	value, _, status := store.Get(blocklist.Key)
+	if status == wasmhost.StatusOK {
+		store.Set(blocklist.Key, value, 0)
+	}
+}
+
+// finish notes what the run leaves behind.
+func (m *simulation) finish() {
+	m.over = true
+	for _, metric := range m.plugin.Metrics() {
+		m.result.metrics[metric.Name] = metric.Value
+	}
+	for i := range m.plugin.Workers() {
+		if m.plugin.Worker(i).Trapped() != nil {
+			m.result.Trapped++
+		}
+	}
+	if m.plugin.Base().Trapped() != nil {
+		m.result.Trapped++
+	}
+	m.result.Blocks = m.blocks.episodes
+}

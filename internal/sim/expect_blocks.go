@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Blocked expects that a block of the endpoint begins in [after, by].
+type Blocked struct {
+	Endpoint string    `json:"endpoint"`
+	After    Duration  `json:"after"`
+	By       *Duration `json:"by"`      // by default the end of the run
+	Lasting  *Duration `json:"lasting"` // from its beginning to its end, exactly
+	Reason   string    `json:"reason"`  // headers, first_chunk, in_flight
+	Strikes  int       `json:"strikes"`
+	Observed bool      `json:"observed"` // a block of mode observe, which steers nothing
+}
+
+func (b *Blocked) validate(s *Scenario) error {
+	if b.By != nil && *b.By < b.After {
+		return at("by", fmt.Errorf("given %s; should not be before after, %s", *b.By, b.After))
+	}
+	if b.Reason != "" {
+		if err := oneOf(b.Reason, "headers", "first_chunk", "in_flight"); err != nil {
+			return at("reason", err)
+		}
+	}
+	return at("endpoint", s.knowsEndpoints(b.Endpoint))
+}
+
+func (b *Blocked) check(r *Result) Verdict {
+	blocks := r.blocksOf(b.Endpoint, Window{}, b.Observed)
+	return Verdict{OK: slices.ContainsFunc(blocks, b.matches), What: b.what(), Seen: listOf(blocks)}
+}
+
+func (b *Blocked) matches(block *Block) bool {
+	return block.Seen >= time.Duration(b.After) &&
+		(b.By == nil || block.Seen <= time.Duration(*b.By)) &&
+		(b.Lasting == nil || block.Until-block.Seen == time.Duration(*b.Lasting)) &&
+		(b.Reason == "" || block.Reason == b.Reason) &&
+		(b.Strikes == 0 || block.Strikes == b.Strikes)
+}
+
+func (b *Blocked) what() string {
+	text := b.Endpoint + " is blocked"
+	if b.Observed {
+		text = b.Endpoint + " is found slow (observed only)"
+	}
+	switch {
+	case b.After > 0 && b.By != nil:
+		text += fmt.Sprintf(" between %s and %s", b.After, b.By)
+	case b.After > 0:
+		text += " after " + b.After.String()
+	case b.By != nil:
+		text += " by " + b.By.String()
+	}
+	if b.Lasting != nil {
+		text += " for " + b.Lasting.String()
+	}
+	if b.Reason != "" {
+		text += ", reason " + b.Reason
+	}
+	if b.Strikes > 0 {
+		text += fmt.Sprintf(", strikes %d", b.Strikes)
+	}
+	return text
+}
+
+// NeverBlocked expects that none of the endpoints is blocked in the window.
+type NeverBlocked struct {
+	Endpoints []string `json:"endpoints"` // by default all
+	Window
+}
+
+func (n *NeverBlocked) validate(s *Scenario) error {
+	return firstOf(at("endpoints", s.knowsEndpoints(n.Endpoints...)), n.Window.validate())
+}
+
+func (n *NeverBlocked) check(r *Result) Verdict {
+	names, who := n.Endpoints, strings.Join(n.Endpoints, ", ")
+	if len(names) == 0 {
+		names, who = r.Scenario.endpointNames(), "no endpoint"
+	}
+	var found []*Block
+	for _, name := range names {
+		found = append(found, r.blocksOf(name, n.Window, false)...)
+	}
+	what := who + " is ever blocked" + n.Window.String()
+	if len(n.Endpoints) > 0 {
+		what = who + " never blocked" + n.Window.String()
+	}
+	return Verdict{OK: len(found) == 0, What: what, Seen: listOf(found)}
+}
+
+// Blocks expects a number of blocks that are active in the window.
+type Blocks struct {
+	Endpoint string `json:"endpoint"` // by default all together
+	Window
+	Bounds
+}
+
+func (b *Blocks) validate(s *Scenario) error {
+	var name error
+	if b.Endpoint != "" {
+		name = at("endpoint", s.knowsEndpoints(b.Endpoint))
+	}
+	return firstOf(name, b.Window.validate(), b.Bounds.validate())
+}
+
+func (b *Blocks) check(r *Result) Verdict {
+	found := r.blocksOf(b.Endpoint, b.Window, false)
+	verdict := b.verdict(int64(len(found)), strings.TrimSpace("blocks of "+orElse(b.Endpoint, "all endpoints")+b.Window.String()))
+	if len(found) > 0 {
+		verdict.Seen += ": " + listOf(found)
+	}
+	return verdict
+}
+
+// Returned expects that a request reaches the endpoint in [after, by], after a
+// block of it and outside of any.
+type Returned struct {
+	Endpoint string   `json:"endpoint"`
+	After    Duration `json:"after"`
+	By       Duration `json:"by"`
+}
+
+func (e *Returned) validate(s *Scenario) error {
+	if e.By <= e.After {
+		return at("by", fmt.Errorf("given %s; should be after %s", e.By, e.After))
+	}
+	return at("endpoint", s.knowsEndpoints(e.Endpoint))
+}
+
+func (e *Returned) check(r *Result) Verdict {
+	verdict := Verdict{What: fmt.Sprintf("%s is back by %s", e.Endpoint, e.By), Seen: "no request reached it after a block"}
+	if e.After > 0 {
+		verdict.What = fmt.Sprintf("%s is back between %s and %s", e.Endpoint, e.After, e.By)
+	}
+	blocks := r.blocksOf(e.Endpoint, Window{}, false)
+	for _, request := range r.Requests {
+		if request.Endpoint != e.Endpoint || request.Chosen < time.Duration(e.After) || !freeAgain(blocks, request.Chosen) {
+			continue
+		}
+		verdict.OK = request.Chosen <= time.Duration(e.By)
+		verdict.Seen = "first request at " + shown(request.Chosen)
+		return verdict
+	}
+	return verdict
+}
+
+// freeAgain reports whether at the moment at least one block is over and none is
+// active.
+func freeAgain(blocks []*Block, moment time.Duration) bool {
+	over := false
+	for _, block := range blocks {
+		if block.Seen <= moment && moment < block.Until {
+			return false
+		}
+		over = over || block.Until <= moment
+	}
+	return over
+}
+
+// BlocksLost expects a number of blocks that disappear before their time. None
+// may, unless the scenario damages the blocklist on purpose.
+type BlocksLost struct{ Bounds }
+
+func (b *BlocksLost) validate(*Scenario) error { return at("blocks_lost", b.Bounds.validate()) }
+
+func (b *BlocksLost) check(r *Result) Verdict {
+	lost := int64(0)
+	for _, block := range r.Blocks {
+		if block.Lost {
+			lost++
+		}
+	}
+	return b.verdict(lost, "blocks lost before their time")
+}
+
+// blocksOf finds the blocks of an endpoint, or of all for "", that are active in
+// the window.
+func (r *Result) blocksOf(endpoint string, w Window, observed bool) []*Block {
+	var found []*Block
+	for _, block := range r.Blocks {
+		if (endpoint == "" || block.Endpoint == endpoint) && block.Observed == observed && block.ActiveBetween(w.from(), w.to()) {
+			found = append(found, block)
+		}
+	}
+	return found
+}
+
+func listOf(blocks []*Block) string {
+	if len(blocks) == 0 {
+		return "no block"
+	}
+	const shown = 5
+	var parts []string
+	for _, block := range blocks[:min(shown, len(blocks))] {
+		parts = append(parts, block.Endpoint+" "+block.String())
+	}
+	if len(blocks) > shown {
+		parts = append(parts, fmt.Sprintf("%d more", len(blocks)-shown))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"time"
+)
+
+// Latency is how an endpoint answers as a function of time: steps, each valid
+// until the next begins. In a file it may also be one duration, for an endpoint
+// that always takes that long.
+type Latency []Step
+
+// Step is how an endpoint answers the requests that are complete from a moment
+// on. Its times run from the moment when the request is complete.
+type Step struct {
+	From       Duration  `json:"from"`
+	Headers    *Duration `json:"headers"`
+	FirstChunk *Duration `json:"first_chunk"` // by default with the headers
+	Total      *Duration `json:"total"`       // the last byte; by default with the first chunk
+	Jitter     Percent   `json:"jitter"`      // each answer's times are scaled by a random factor in 1 ± jitter
+	Ramp       bool      `json:"ramp"`        // the times change evenly towards the next step's
+	Hang       bool      `json:"hang"`        // requests of this step are never answered
+	// Stall: the endpoint stands still until the next step; what is in flight
+	// waits and goes on then. As a last step: it stops answering for good.
+	Stall  bool `json:"stall"`
+	Status int  `json:"status"` // of the answers; by default 200
+}
+
+// never is the moment of what does not happen.
+const never = time.Duration(math.MaxInt64)
+
+// answer is when one request's response arrives, as moments of the run. With
+// never, nothing arrives.
+type answer struct {
+	headers, firstChunk, total time.Duration
+	status                     int
+	never                      bool
+}
+
+// times are the three times of a step, in the order in which they pass.
+type times [3]time.Duration
+
+// UnmarshalJSON takes a duration or a list of steps.
+func (l *Latency) UnmarshalJSON(raw []byte) error {
+	text, isText := jsonText(raw)
+	if !isText {
+		return decode(raw, reflect.ValueOf((*[]Step)(l)).Elem())
+	}
+	var constant Duration
+	if constant.UnmarshalJSON(raw) != nil {
+		return fmt.Errorf(`given %q; should be a duration such as "2s", or a list of steps`, text)
+	}
+	*l = Latency{{Headers: &constant}}
+	return nil
+}
+
+// answer says when the response to a request that is complete at the given
+// moment arrives.
+func (l Latency) answer(complete time.Duration, rng *rand.Rand) answer {
+	i, stalled := l.serving(complete)
+	if stalled || l[i].Hang {
+		return answer{never: true}
+	}
+	took := l.timesAt(i, complete).scaled(l[i].Jitter, rng)
+	got := answer{status: l[i].Status}
+	for j, moment := range [...]*time.Duration{&got.headers, &got.firstChunk, &got.total} {
+		at, reached := l.afterStalls(complete, complete+took[j])
+		if !reached && j == 0 {
+			return answer{never: true}
+		}
+		*moment = at
+	}
+	return got
+}
+
+// serving finds the step that a request belongs to: a request that arrives in a
+// stall is served as the step after it says.
+func (l Latency) serving(complete time.Duration) (step int, stalledForGood bool) {
+	i := 0
+	for i+1 < len(l) && time.Duration(l[i+1].From) <= complete {
+		i++
+	}
+	for i < len(l) && l[i].Stall {
+		i++
+	}
+	return i, i == len(l)
+}
+
+// timesAt gives the times of step i, between its own and the next one's on a
+// ramp.
+func (l Latency) timesAt(i int, moment time.Duration) times {
+	took := l[i].times()
+	if !l[i].Ramp {
+		return took
+	}
+	from, to := time.Duration(l[i].From), time.Duration(l[i+1].From)
+	part := float64(max(moment, from)-from) / float64(to-from)
+	for j, target := range l[i+1].times() {
+		took[j] += time.Duration(part * float64(target-took[j]))
+	}
+	return took
+}
+
+// afterStalls moves the moment at which something is due behind the stalls that
+// fall into the wait for it. It is not reached when one of them never ends.
+func (l Latency) afterStalls(start, due time.Duration) (moment time.Duration, reached bool) {
+	for i, step := range l {
+		from := time.Duration(step.From)
+		if !step.Stall || due < from {
+			continue
+		}
+		if i+1 == len(l) {
+			return never, false
+		}
+		if end := time.Duration(l[i+1].From); start < end {
+			due += end - max(start, from)
+		}
+	}
+	return due, true
+}
+
+func (s Step) times() times {
+	took := times{time.Duration(*s.Headers)}
+	took[1] = took[0]
+	if s.FirstChunk != nil {
+		took[1] = time.Duration(*s.FirstChunk)
+	}
+	took[2] = took[1]
+	if s.Total != nil {
+		took[2] = time.Duration(*s.Total)
+	}
+	return took
+}
+
+func (t times) scaled(jitter Percent, rng *rand.Rand) times {
+	if jitter == 0 {
+		return t
+	}
+	factor := 1 + float64(jitter)/100*(2*rng.Float64()-1)
+	for i := range t {
+		t[i] = time.Duration(factor * float64(t[i])).Truncate(time.Microsecond)
+	}
+	return t
+}
+
+func (l Latency) validate() error {
+	if len(l) == 0 {
+		return errors.New("is missing, here and in the cluster")
+	}
+	for i := range l {
+		if err := l.validateStep(i); err != nil {
+			return atIndex(i, err)
+		}
+	}
+	return nil
+}
+
+func (l Latency) validateStep(i int) error {
+	step := l[i]
+	switch {
+	case i == 0 && step.From != 0:
+		return at("from", fmt.Errorf("given %s; the first step should begin at 0s", step.From))
+	case i > 0 && step.From <= l[i-1].From:
+		return at("from", fmt.Errorf("given %s; should be later than the step before, %s", step.From, l[i-1].From))
+	case step.Ramp && (i+1 == len(l) || l[i+1].Headers == nil):
+		return at("ramp", errors.New("there should be a step with headers behind it to lead to"))
+	default:
+		return step.validate()
+	}
+}
+
+func (s Step) validate() error {
+	if s.Hang || s.Stall {
+		if s.Headers != nil || s.FirstChunk != nil || s.Total != nil || s.Ramp || (s.Hang && s.Stall) {
+			return errors.New("hang and stall should stand alone, without times or ramp")
+		}
+		return nil
+	}
+	if s.Headers == nil {
+		return errors.New("should have headers (the time to them), hang or stall")
+	}
+	took := s.times()
+	if took[0] > took[1] || took[1] > took[2] {
+		return errors.New("headers, first_chunk and total should not go back in time")
+	}
+	return nil
+}

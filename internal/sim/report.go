@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// Rows that a table shows at most: a scenario may have a thousand endpoints.
+const rowsShown = 20
+
+// Title names the run: the scenario, and the number of workers where it is
+// played with several.
+func (r *Result) Title() string {
+	if len(r.Scenario.Workers) == 1 {
+		return r.Scenario.Name
+	}
+	return fmt.Sprintf("%s, workers: %d", r.Scenario.Name, r.Workers)
+}
+
+// Passed reports whether every expectation held.
+func (r *Result) Passed() bool {
+	return !slices.ContainsFunc(r.Verdicts(), func(v Verdict) bool { return !v.OK })
+}
+
+// Write prints the run for people: blocks, requests by endpoint, expectations
+// and the verdict. took is how long it took to play it.
+func (r *Result) Write(w io.Writer, took time.Duration) error {
+	p := &printer{to: w}
+	p.line("%s", r.Title())
+	p.table(r.blockRows())
+	p.table(r.endpointRows())
+	verdicts := r.Verdicts()
+	held := 0
+	p.line("")
+	for _, v := range verdicts {
+		if v.OK {
+			held++
+		}
+		p.line("  %s", v)
+	}
+	word := "PASS"
+	if held < len(verdicts) {
+		word = "FAIL"
+		p.line("\n  why it matters: %s", r.Scenario.Description)
+	}
+	p.line("\n%s %s (%d of %d expectations, simulated %s in %s)", word, r.Title(), held, len(verdicts), r.Scenario.Duration, took.Round(10*time.Millisecond))
+	return p.err
+}
+
+// String prints the expectation with a mark and what was seen.
+func (v Verdict) String() string {
+	mark := "✓"
+	if !v.OK {
+		mark = "✗"
+	}
+	return fmt.Sprintf("%s %s — seen: %s", mark, v.What, v.Seen)
+}
+
+func (r *Result) blockRows() [][]string {
+	rows := [][]string{{"block of", "from", "until", "strikes", "reason", ""}}
+	for _, b := range r.Blocks {
+		notes := []string{strings.TrimSpace(b.mark())}
+		if b.Extended > 0 {
+			notes = append(notes, fmt.Sprintf("extended %d×", b.Extended))
+		}
+		if b.Lost {
+			notes = append(notes, "LOST")
+		}
+		rows = append(rows, []string{
+			b.Endpoint, shown(b.Seen), shown(b.Until), fmt.Sprint(b.Strikes), b.Reason,
+			strings.TrimSpace(strings.Join(notes, " ")),
+		})
+	}
+	return rows
+}
+
+func (r *Result) endpointRows() [][]string {
+	rows := [][]string{{"requests to", "n", "share", "P50 wait", "P95 wait", "slow"}}
+	waits := map[string][]time.Duration{}
+	for _, q := range r.Requests {
+		waits[q.Endpoint] = append(waits[q.Endpoint], q.Waited(r.end()))
+	}
+	for _, cluster := range r.Scenario.Clusters {
+		rows = append(rows, r.clusterRows(cluster, waits)...)
+	}
+	if nowhere := len(waits[""]); nowhere > 0 {
+		rows = append(rows, []string{"(none)", fmt.Sprint(nowhere)})
+	}
+	return rows
+}
+
+// clusterRows are those of the cluster's endpoints in the file's order. Where
+// not all can be shown, those that were slow most often come first.
+func (r *Result) clusterRows(c Cluster, waits map[string][]time.Duration) [][]string {
+	endpoints := namesOf(c.Endpoints, func(e Endpoint) string { return e.Name })
+	total := 0
+	for _, name := range endpoints {
+		total += len(waits[name])
+	}
+	if len(endpoints) > rowsShown {
+		slices.SortStableFunc(endpoints, func(a, b string) int { return r.slowOnes(waits[b]) - r.slowOnes(waits[a]) })
+	}
+	var rows [][]string
+	for _, name := range endpoints {
+		rows = append(rows, r.endpointRow(name, waits[name], total))
+	}
+	return rows
+}
+
+func (r *Result) slowOnes(waits []time.Duration) int {
+	n := 0
+	for _, wait := range waits {
+		if wait >= r.Scenario.slowThreshold() {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Result) endpointRow(name string, waits []time.Duration, total int) []string {
+	if len(waits) == 0 {
+		return []string{name, "0"}
+	}
+	slices.Sort(waits)
+	return []string{
+		name, fmt.Sprint(len(waits)), Percent(100 * float64(len(waits)) / float64(total)).String(),
+		shown(percentile(waits, 50)), shown(percentile(waits, 95)), fmt.Sprint(r.slowOnes(waits)),
+	}
+}
+
+// slowThreshold is the global one of the plugin's configuration, or its default.
+func (s *Scenario) slowThreshold() time.Duration {
+	if given, err := time.ParseDuration(gjson.GetBytes(s.Plugin, "slow_threshold").String()); err == nil {
+		return given
+	}
+	return 70 * time.Second
+}
+
+// percentile takes the nearest rank of sorted values.
+func percentile(sorted []time.Duration, p int) time.Duration {
+	rank := (len(sorted)*p + 99) / 100
+	return sorted[max(rank, 1)-1]
+}
+
+// shown is a moment or a duration as people want to read it.
+func shown(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+// printer writes until the first error.
+type printer struct {
+	to  io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.to, format+"\n", args...)
+	}
+}
+
+// table prints rows under a heading, or nothing when there is only the heading.
+func (p *printer) table(rows [][]string) {
+	if len(rows) == 1 || p.err != nil {
+		return
+	}
+	p.line("")
+	table := tabwriter.NewWriter(p.to, 0, 0, 2, ' ', 0)
+	for _, row := range rows[:min(len(rows), rowsShown+1)] {
+		_, _ = fmt.Fprintf(table, "  %s\n", strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	}
+	p.err = table.Flush()
+	if more := len(rows) - 1 - rowsShown; more > 0 {
+		p.line("  … %d more", more)
+	}
+}

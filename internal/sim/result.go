@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"strings"
+	"time"
+)
+
+// Result is what a run brought.
+type Result struct {
+	Scenario *Scenario
+	Workers  int
+	Requests []*Request // in the order of their arrival
+	Blocks   []*Block   // in the order in which they began
+	Trapped  int        // VMs that have trapped
+
+	ConfigurationsRefused int
+
+	metrics   map[string]int64
+	pluginLog []string
+}
+
+// Request is one request and what became of it. Moments that did not come are
+// later than any other.
+type Request struct {
+	Number     int
+	Traffic    *Traffic
+	Cluster    string
+	Worker     int
+	Endpoint   string // its name; "" = the request reached none
+	Overridden bool   // the plugin chose the endpoint
+	Arrived    time.Duration
+	Complete   time.Duration // its last byte was here
+	Chosen     time.Duration // its endpoint was chosen
+	FirstByte  time.Duration // of the response's body
+	Ended      time.Duration
+	Outcome    Outcome
+	Status     int // that the client saw; 0 = none
+}
+
+// Outcome is how a request ended.
+type Outcome string
+
+// The ways in which a request can end.
+const (
+	Unfinished Outcome = ""         // the run was over first
+	Answered   Outcome = "answered" // by its endpoint
+	TimedOut   Outcome = "timed out"
+	Left       Outcome = "client left"
+	Refused    Outcome = "refused" // by the plugin
+	NoHost     Outcome = "no healthy host"
+)
+
+// Waited is how long the client had waited for the first byte of the body since
+// its request was complete, when the byte came, the request ended or the given
+// moment was there. It is 0 for a request that never was complete.
+func (r *Request) Waited(now time.Duration) time.Duration {
+	if r.Complete == never {
+		return 0
+	}
+	return min(r.FirstByte, r.Ended, now) - r.Complete
+}
+
+// Held reports whether the plugin's filter kept a complete request back, so that
+// it never reached the router.
+func (r *Request) Held() bool {
+	return r.Complete != never && r.Chosen == never && r.Outcome != Refused && r.Outcome != NoHost
+}
+
+// Metric is the value of one of the plugin's metrics at the end of the run: by
+// its full name, or by the short one of those that Metrics lists. A short name
+// of a cluster's metric without a cluster is the sum over all of them.
+func (r *Result) Metric(name, cluster string) int64 {
+	if strings.Contains(name, ".") {
+		return r.metrics[name]
+	}
+	if cluster != "" {
+		return r.metrics[clusterMetric(cluster, name)]
+	}
+	sum := r.metrics["endpoint_breaker.metric."+name]
+	for _, c := range r.Scenario.Clusters {
+		sum += r.metrics[clusterMetric(c.Name, name)]
+	}
+	return sum
+}
+
+func clusterMetric(cluster, name string) string {
+	return "endpoint_breaker.upstream." + cluster + ".model.metric." + name
+}
+
+// end is the moment at which the run was over.
+func (r *Result) end() time.Duration { return time.Duration(r.Scenario.Duration) }
