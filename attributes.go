@@ -18,9 +18,10 @@ const viaUpstream = "via_upstream"
 type blame uint8
 
 const (
-	blameEndpoint blame = iota
-	blameNobody         // no endpoint had the request
-	blameUnclear        // several attempts share the time, and nobody can say how
+	blameUnknown blame = iota // a host call failed
+	blameNobody               // no endpoint has had the request
+	blameUnclear              // several attempts share the time, and nobody can say how
+	blameEndpoint
 )
 
 // fromUpstream reports whether the response of the current stream is an endpoint's and not a
@@ -34,15 +35,18 @@ func fromUpstream() (bool, error) {
 // no attempt count is believed to have made one attempt.
 func culprit() (endpoint string, who blame, err error) {
 	address, err := property("upstream", "address")
-	if err != nil || len(address) == 0 {
-		return "", blameNobody, err
+	if err != nil {
+		return "", blameUnknown, err
+	}
+	if len(address) == 0 {
+		return "", blameNobody, nil
 	}
 	attempts, err := property("upstream", "request_attempt_count")
 	if err != nil {
-		return "", blameNobody, err
+		return "", blameUnknown, err
 	}
 	if len(attempts) > 0 && len(attempts) != 8 {
-		return "", blameNobody, fmt.Errorf("property upstream.request_attempt_count: got %d bytes, want 8", len(attempts))
+		return "", blameUnknown, fmt.Errorf("property upstream.request_attempt_count: got %d bytes, want 8", len(attempts))
 	}
 	if len(attempts) == 8 && binary.LittleEndian.Uint64(attempts) > 1 {
 		return "", blameUnclear, nil
@@ -51,13 +55,22 @@ func culprit() (endpoint string, who blame, err error) {
 }
 
 // clusterName returns the cluster that the current stream is routed to, as Higress names it
-// (outbound|443||provider.dns).
+// (outbound|443||provider.dns); empty if it is routed to none.
 func clusterName() (string, error) {
 	name, err := property("cluster_name")
-	if err == nil && len(name) == 0 {
-		err = errors.New("property cluster_name: missing")
-	}
 	return string(name), err
+}
+
+// header reads a header by one of the SDK's functions; empty if it is not there.
+func header(get func(string) (string, error), name string) (string, error) {
+	value, err := get(name)
+	if errors.Is(err, types.ErrorStatusNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("header %s: %w", name, err)
+	}
+	return value, nil
 }
 
 // property reads one of Envoy's attributes; nil if this Envoy or this stream does not have it.

@@ -16,8 +16,8 @@ const blocklistVersion = 1
 const rememberExpired = 10 * time.Minute
 
 // farthestUntil bounds how far ahead a block reaches: block_ttl is an hour at most. The extra
-// second is for a reader whose callback began before the writer's.
-const farthestUntil = time.Hour + time.Second
+// minute is for a reader whose callback began before the writer's.
+const farthestUntil = time.Hour + time.Minute
 
 // reason says what was measured when the endpoint was found slow.
 type reason string
@@ -150,7 +150,6 @@ func (l *blocklist) encode() []byte {
 func decodeBlocklist(value []byte, now instant) (*blocklist, error) {
 	var document blocklistDocument
 	decoder := json.NewDecoder(bytes.NewReader(value))
-	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&document); err != nil {
 		return newBlocklist(nil), fmt.Errorf("blocklist of %d bytes: not a document of version %d: %w",
 			len(value), blocklistVersion, err)

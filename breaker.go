@@ -66,7 +66,8 @@ func (b *breaker) observe(r *rule, cluster, endpoint string, s sample, why reaso
 
 // block writes what the evidence amounts to. Another worker may have blocked the endpoint a
 // moment ago, so the rule about old requests is applied again to the list that is written:
-// two workers must not add two strikes for one fault.
+// two workers must not add two strikes for one fault. What is too little then is stale, for
+// that block is younger than all the evidence.
 func (b *breaker) block(r *rule, about entry, evidence *evidence, now instant) (verdict, error) {
 	v := verdict{outcome: outcomeCounted}
 	conflicts, err := b.store.update(now, func(list *blocklist) *blocklist {

@@ -155,10 +155,14 @@ func TestABlockIsExtendedByRequestsThatStartedInIt(t *testing.T) {
 	require.Equal(t, outcomeCounted, g.answer(hostA, 10, 10))
 	require.Equal(t, outcomeBlocked, g.answer(hostA, 15, 10))
 	require.Equal(t, outcomeCounted, g.answer(hostA, 30, 12))
-	require.Equal(t, outcomeExtended, g.answer(hostA, 35, 12))
+	inFlight := sample{started: at(23), reached: at(35)}
+	v, err := g.workers[0].observe(g.rule, cluster, hostA, inFlight, reasonInFlight, at(35))
+	require.NoError(t, err)
+	require.Equal(t, outcomeExtended, v.outcome)
 	e := g.entryOfA(35)
 	assert.Equal(t, at(15), e.Since, "since does not move")
 	assert.Equal(t, 1, e.Strikes, "nor do strikes")
+	assert.Equal(t, reasonHeaders, e.Reason)
 	assert.Equal(t, at(95), e.Until)
 	assert.Zero(t, g.countOfA(0))
 }
@@ -265,8 +269,24 @@ func TestEndpointsThatAreNotSeenForTenMinutesAreForgotten(t *testing.T) {
 	assert.Len(t, g.workers[0].ledger.byEndpoint, 1, "only the one that was seen")
 }
 
+// An entry outlives its block by ten minutes, or by the longest threshold: until then `since`
+// says which requests are too old.
 func TestAnEntryIsRememberedForTheLongestThreshold(t *testing.T) {
-	store := newBlockStore(newMemory(), func(error) {})
-	assert.Equal(t, 10*time.Minute, newBreaker(store, 70*time.Second).remember)
-	assert.Equal(t, time.Hour, newBreaker(store, time.Hour).remember)
+	for _, test := range []struct {
+		threshold string
+		minutes   float64 // between the end of A's block and the next write
+		known     bool
+	}{
+		{"70s", 10, true},
+		{"70s", 11, false},
+		{"30m", 30, true},
+		{"30m", 31, false},
+	} {
+		g := newGateway(t, 1, configured(t, `{"confirm_count": 1, "slow_threshold": "`+test.threshold+`"}`))
+		require.Equal(t, outcomeBlocked, g.answer(hostA, 3600, 3600))
+		end := 3600 + 45 + test.minutes*60
+		require.Equal(t, outcomeBlocked, g.answer(hostB, end, 3600))
+		_, known := g.blocklist(0, end).find(cluster, hostA, false)
+		assert.Equal(t, test.known, known, "%s, %g minutes", test.threshold, test.minutes)
+	}
 }

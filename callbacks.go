@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm"
 	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm/types"
@@ -19,7 +20,7 @@ func (p *plugin) onRequest(q *request, bodyToCome bool, now instant) types.Actio
 	}
 	if chosen.bypass {
 		p.meters.decision(metricBypasses, q.rule, cluster)
-		p.logs.limited(logBypass, now, "mode=%s cluster=%q: too few endpoints are left, Envoy balances over all", q.rule.mode, cluster)
+		p.logs.limited(logBypass, cluster, now, "mode=%s cluster=%q: too few endpoints are left, Envoy balances over all", q.rule.mode, cluster)
 	}
 	if chosen.address == "" {
 		return types.ActionContinue
@@ -34,7 +35,11 @@ func (p *plugin) onRequest(q *request, bodyToCome bool, now instant) types.Actio
 	}
 	p.meters.decision(metricOverrides, q.rule, cluster)
 	q.override = p.selector.place(cluster, chosen.address)
-	return p.upstream.actionAfterOverride(bodyToCome)
+	action, err := p.upstream.actionAfterOverride(bodyToCome)
+	if err != nil {
+		p.hostCallFailed(err, now)
+	}
+	return action
 }
 
 // choose asks the host no more than it needs to know: most requests meet no block and cost
@@ -45,7 +50,7 @@ func (p *plugin) choose(r *rule, now instant) (chosen choice, cluster string, er
 		return choice{}, "", err
 	}
 	cluster, err = clusterName()
-	if err != nil || r.override == overrideWhenBlocked && !list.blocksIn(cluster, r.observes(), now) {
+	if err != nil || cluster == "" || r.override == overrideWhenBlocked && !list.blocksIn(cluster, r.observes(), now) {
 		return choice{}, cluster, err
 	}
 	hosts, err := p.upstream.list()
@@ -71,28 +76,35 @@ func (p *plugin) onResponse(q *request, byFirstChunk, ended bool, now instant) {
 		return
 	}
 	p.inflight.forget(q)
-	if !late {
-		return
-	}
-	answered, err := fromUpstream()
 	switch {
-	case err != nil:
-		p.hostCallFailed(err, now)
-	case answered && byFirstChunk:
-		p.sample(q, reasonFirstChunk, now, now)
-	case answered:
-		p.sample(q, reasonHeaders, now, now)
-	case overdue: // Envoy gave up waiting: the endpoint had the request past its threshold
-		p.sample(q, reasonInFlight, q.deadline, now)
+	case late && byFirstChunk:
+		p.lateAnswer(q, reasonFirstChunk, overdue, now)
+	case late:
+		p.lateAnswer(q, reasonHeaders, overdue, now)
 	}
 }
 
 // onChunk measures the answer at its first chunk.
 func (p *plugin) onChunk(q *request, now instant) {
+	overdue := q.overdue(now)
 	late := q.chunk(now)
 	p.inflight.forget(q)
 	if late {
-		p.sample(q, reasonFirstChunk, now, now)
+		p.lateAnswer(q, reasonFirstChunk, overdue, now)
+	}
+}
+
+// lateAnswer takes the sample of an answer that was measured. A reply that is not an endpoint's
+// measures nothing; but when Envoy gave up waiting, an endpoint had the request until then.
+func (p *plugin) lateAnswer(q *request, why reason, overdue bool, now instant) {
+	answered, err := fromUpstream()
+	switch {
+	case err != nil:
+		p.hostCallFailed(err, now)
+	case answered:
+		p.sample(q, why, now, now)
+	case overdue:
+		p.sample(q, reasonInFlight, q.deadline, now)
 	}
 }
 
@@ -101,67 +113,90 @@ func (p *plugin) onChunk(q *request, now instant) {
 // depend on when the tick comes.
 func (p *plugin) onTick(now instant) {
 	for q := p.inflight.takeOverdue(now); q != nil; q = p.inflight.takeOverdue(now) {
-		if err := proxywasm.SetEffectiveContext(q.contextID); err != nil {
-			p.hostCallFailed(err, now)
-			continue
-		}
-		if !p.sample(q, reasonInFlight, q.deadline, now) {
-			q.waitOn(now)
+		switch p.look(q, now) {
+		case blameNobody:
+			q.restart(now)
+			p.inflight.watch(q)
+		case blameUnknown:
+			q.lookAgain(now)
 			p.inflight.watch(q)
 		}
 	}
 }
 
-// onDone ends the account of a stream. If it was past its threshold and nothing came back, it
-// is late whatever ended it.
-func (p *plugin) onDone(q *request, now instant) {
-	p.inflight.forget(q)
-	p.selector.release(q.override)
-	if q.overdue(now) {
-		p.sample(q, reasonInFlight, q.deadline, now)
+// look takes the sample of a request in flight, whose stream is not the current one.
+func (p *plugin) look(q *request, now instant) blame {
+	if err := proxywasm.SetEffectiveContext(q.contextID); err != nil {
+		p.hostCallFailed(fmt.Errorf("proxy_set_effective_context: %w", err), now)
+		return blameUnknown
 	}
-	q.rule = nil // an access log that is flushed in between calls more than once
+	return p.sample(q, reasonInFlight, q.deadline, now)
 }
 
-// sample hands a late request to the breaker, under the name of the endpoint that it is owed
-// to. It reports false if no endpoint has the request yet.
-func (p *plugin) sample(q *request, why reason, reached, now instant) (owed bool) {
-	endpoint, who, err := culprit()
-	if err == nil && who == blameNobody {
-		return false
+// onDone ends the account of a stream. If it was past its threshold and nothing came back, it
+// is late whatever ended it.
+func (p *plugin) onDone(q *request) {
+	p.inflight.forget(q)
+	p.selector.release(q.override)
+	if q.timed() {
+		if now := monotonicNow(); q.overdue(now) {
+			p.sample(q, reasonInFlight, q.deadline, now)
+		}
+	}
+}
+
+// sample hands a late request of the current stream to the breaker, under the name of the
+// endpoint that it is owed to. Unless that is unknown or nobody yet, it is the request's last.
+func (p *plugin) sample(q *request, why reason, reached, now instant) blame {
+	endpoint, cluster, who, err := owedTo()
+	if err != nil {
+		p.hostCallFailed(err, now)
+		return blameUnknown
+	}
+	if who == blameNobody {
+		return blameNobody
 	}
 	q.settled = true
-	if err != nil {
-		p.hostCallFailed(err, now)
-		return true
-	}
-	cluster, err := clusterName()
-	if err != nil {
-		p.hostCallFailed(err, now)
-		return true
-	}
 	if who == blameUnclear {
 		p.meters.cluster(metricSamplesUnattributed, cluster)
-		return true
+		return blameUnclear
 	}
 	if asked := q.override.address; asked != "" && asked != endpoint {
 		p.meters.cluster(metricOverridesMissed, cluster)
 	}
 	v, err := p.breaker.observe(q.rule, cluster, endpoint, sample{started: q.chosen, reached: reached}, why, now)
-	p.report(q.rule, cluster, v, err, now)
-	return true
+	p.blocklistUsed(v.conflicts, err, now)
+	p.report(q.rule, cluster, v, now)
+	return blameEndpoint
 }
 
-// report counts and logs what became of a sample.
-func (p *plugin) report(r *rule, cluster string, v verdict, err error, now instant) {
-	p.meters.gateway(metricCASConflicts, v.conflicts)
+// owedTo returns the endpoint and its cluster.
+func owedTo() (endpoint, cluster string, who blame, err error) {
+	endpoint, who, err = culprit()
+	if err != nil || who == blameNobody {
+		return "", "", who, err
+	}
+	cluster, err = clusterName()
+	if err == nil && cluster == "" {
+		err = errors.New("property cluster_name: missing beside an upstream.address")
+	}
+	return endpoint, cluster, who, err
+}
+
+// blocklistUsed counts and logs how an access to the blocklist went.
+func (p *plugin) blocklistUsed(conflicts int, err error, now instant) {
+	p.meters.gateway(metricCASConflicts, conflicts)
 	switch {
 	case errors.Is(err, errCASGiveUp):
 		p.meters.gateway(metricCASGiveUps, 1)
-		p.logs.limited(logError, now, "cluster=%q: %v; the evidence is kept", cluster, err)
+		p.logs.limited(logError, "give-up", now, "%v; the evidence is kept", err)
 	case err != nil:
 		p.hostCallFailed(err, now)
 	}
+}
+
+// report counts and logs what became of a sample.
+func (p *plugin) report(r *rule, cluster string, v verdict, now instant) {
 	switch v.outcome {
 	case outcomeStale:
 		p.meters.cluster(metricSamplesStale, cluster)
@@ -177,7 +212,7 @@ func (p *plugin) report(r *rule, cluster string, v verdict, err error, now insta
 	case outcomeExtended:
 		p.meters.cluster(metricSamples, cluster)
 		p.meters.decision(metricExtensions, r, cluster)
-		p.logs.limited(logExtend, now, "mode=%s cluster=%q endpoint=%s for=%s strikes=%d reason=%s",
+		p.logs.limited(logExtend, cluster, now, "mode=%s cluster=%q endpoint=%s for=%s strikes=%d reason=%s",
 			r.mode, cluster, v.entry.Endpoint, v.entry.Until.since(now), v.entry.Strikes, v.entry.Reason)
 	}
 }

@@ -25,7 +25,7 @@ type choice struct {
 // at a time.
 type selector struct {
 	random *rand.Rand
-	last   map[string]string    // round robin: the address chosen last, by cluster
+	last   map[rotation]string  // round robin: the address chosen last
 	placed map[placement]uint32 // least request: requests in flight that this worker placed
 
 	// Kept between requests for their memory only.
@@ -33,10 +33,16 @@ type selector struct {
 	blocked    []entry
 }
 
+// rotation is one round robin: neither observing nor enforcing moves the other's.
+type rotation struct {
+	cluster  string
+	observed bool
+}
+
 type placement struct{ cluster, address string }
 
 func newSelector(random *rand.Rand) *selector {
-	return &selector{random: random, last: map[string]string{}, placed: map[placement]uint32{}}
+	return &selector{random: random, last: map[rotation]string{}, placed: map[placement]uint32{}}
 }
 
 // choose applies docs/design.md, Behavior 4, to one request: drop the unhealthy, drop the blocked,
@@ -55,7 +61,7 @@ func (s *selector) choose(r *rule, cluster string, hosts []host, list *blocklist
 	if len(s.candidates) == 0 || len(s.candidates)*100 < r.minCandidatesPercent*len(hosts) {
 		return choice{bypass: true, capped: capped}
 	}
-	return choice{address: s.pick(r.pick, cluster), capped: capped}
+	return choice{address: s.pick(r, cluster), capped: capped}
 }
 
 // dropped returns the blocks that keep a healthy host out: of all that do at most
@@ -84,14 +90,14 @@ func containsHealthy(hosts []host, address string) bool {
 }
 
 // pick returns one of the candidates, of which there is at least one.
-func (s *selector) pick(policy pickPolicy, cluster string) string {
-	switch policy {
+func (s *selector) pick(r *rule, cluster string) string {
+	switch r.pick {
 	case pickRandom:
 		return s.anyCandidate()
 	case pickLeastRequest:
 		return s.leastRequest(cluster)
 	default:
-		return s.roundRobin(cluster)
+		return s.roundRobin(rotation{cluster, r.observes()})
 	}
 }
 
@@ -99,8 +105,8 @@ func (s *selector) anyCandidate() string { return s.candidates[s.random.IntN(len
 
 // roundRobin goes through the addresses in their order, so that its place holds when the list
 // changes. Each worker begins somewhere else: in step, they would all meet on one host.
-func (s *selector) roundRobin(cluster string) string {
-	last, begun := s.last[cluster]
+func (s *selector) roundRobin(of rotation) string {
+	last, begun := s.last[of]
 	if !begun {
 		last = s.anyCandidate()
 	}
@@ -116,7 +122,7 @@ func (s *selector) roundRobin(cluster string) string {
 	if after == "" {
 		after = first
 	}
-	s.last[cluster] = strings.Clone(after) // see place
+	s.last[of] = strings.Clone(after) // see place
 	return after
 }
 

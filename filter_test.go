@@ -204,6 +204,18 @@ func TestWorkersDoNotBeginInStep(t *testing.T) {
 	}
 }
 
+func TestWhoObservesDoesNotMoveThePlaceOfWhoEnforces(t *testing.T) {
+	s := newTestSelector()
+	always := configured(t, `{"override": "always"}`)
+	observer := configured(t, `{"override": "always", "mode": "observe"}`)
+	chosen := map[string]int{}
+	for range 30 {
+		chosen[s.choose(always, cluster, healthyHosts(2), newBlocklist(nil), at(50)).address]++
+		s.choose(observer, cluster, healthyHosts(2), newBlocklist(nil), at(50))
+	}
+	assert.Equal(t, map[string]int{hostA: 15, hostB: 15}, chosen)
+}
+
 func TestEachClusterHasItsOwnPlace(t *testing.T) {
 	s := newTestSelector()
 	always := configured(t, `{"override": "always"}`)

@@ -18,6 +18,7 @@ type request struct {
 	settled     bool
 
 	deadline instant // when the threshold is reached
+	lookAt   instant // when the tick looks at it: at the deadline, later if it could not see
 	index    int     // its place among the requests in flight; notInFlight = none
 }
 
@@ -37,12 +38,17 @@ func (q *request) open() bool { return q.rule != nil && !q.settled }
 // complete starts the clock: a client that uploads slowly is not a slow endpoint. It reports
 // whether the clock has started now.
 func (q *request) complete(now instant) bool {
-	if !q.open() || q.completed != unknown {
+	if !q.open() || q.completed != unknown || now == unknown {
 		return false
 	}
-	q.completed = now
-	q.deadline = now.add(q.patience())
+	q.run(now, q.patience())
 	return true
+}
+
+// run lets the clock run from a moment on.
+func (q *request) run(from instant, threshold time.Duration) {
+	q.completed, q.deadline = from, from.add(threshold)
+	q.lookAt = q.deadline
 }
 
 // patience is the threshold while nothing has come back. `auto` cannot know yet which of the
@@ -72,7 +78,7 @@ func (q *request) answer(byFirstChunk, ended bool, now instant) (late bool) {
 		return q.measured(q.rule.firstChunkThreshold, now)
 	}
 	q.awaitsChunk = true
-	q.deadline = q.completed.add(q.rule.firstChunkThreshold)
+	q.run(q.completed, q.rule.firstChunkThreshold)
 	return false
 }
 
@@ -90,17 +96,20 @@ func (q *request) measured(threshold time.Duration, now instant) (late bool) {
 	return now.since(q.completed) >= threshold
 }
 
-// waitOn puts the deadline off by another threshold: nobody has had the request so far.
-func (q *request) waitOn(now instant) { q.deadline = now.add(q.patience()) }
+// restart lets the clock run anew: no endpoint has had the request so far.
+func (q *request) restart(now instant) { q.run(now, q.deadline.since(q.completed)) }
+
+// lookAgain puts the next look off, and nothing else: this one saw nothing.
+func (q *request) lookAgain(now instant) { q.lookAt = now.add(time.Second) }
 
 // overdue reports whether the threshold was reached with nothing measured.
 func (q *request) overdue(now instant) bool { return q.timed() && now >= q.deadline }
 
-// inflight holds the requests of one worker whose clocks run, the earliest deadline first, so
+// inflight holds the requests of one worker whose clocks run, the earliest to look at first, so
 // that a look costs nothing for the requests that are not late.
 type inflight struct{ requests requestHeap }
 
-// watch adds the request, or moves it when its deadline has changed.
+// watch adds the request, or moves it when its lookAt has changed.
 func (f *inflight) watch(q *request) {
 	if q.index == notInFlight {
 		heap.Push(&f.requests, q)
@@ -116,9 +125,9 @@ func (f *inflight) forget(q *request) {
 	}
 }
 
-// takeOverdue removes and returns the request whose threshold was reached first, nil if none is.
+// takeOverdue removes and returns the first request to look at, nil if there is none yet.
 func (f *inflight) takeOverdue(now instant) *request {
-	if len(f.requests) == 0 || f.requests[0].deadline > now {
+	if len(f.requests) == 0 || f.requests[0].lookAt > now {
 		return nil
 	}
 	q := f.requests[0]
@@ -126,11 +135,11 @@ func (f *inflight) takeOverdue(now instant) *request {
 	return q
 }
 
-// requestHeap implements heap.Interface over deadlines.
+// requestHeap implements heap.Interface over the moments to look.
 type requestHeap []*request
 
 func (h requestHeap) Len() int           { return len(h) }
-func (h requestHeap) Less(i, j int) bool { return h[i].deadline < h[j].deadline }
+func (h requestHeap) Less(i, j int) bool { return h[i].lookAt < h[j].lookAt }
 
 func (h requestHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]

@@ -105,11 +105,36 @@ func TestAfterTheHeadersOfAStreamTheFirstChunkThresholdHolds(t *testing.T) {
 	assert.True(t, q.overdue(at(10)), "ten seconds from the complete request, not from the headers")
 }
 
-func TestARequestThatNobodyHasIsLookedAtAgainOneThresholdLater(t *testing.T) {
+func TestTheClockOfARequestThatNobodyHadRunsAnew(t *testing.T) {
 	q := sent(seeds())
-	q.waitOn(at(70.5))
+	q.restart(at(70.5))
 	assert.False(t, q.overdue(at(140.499)))
 	assert.True(t, q.overdue(at(140.5)))
+	assert.False(t, q.answer(false, false, at(140.499)), "the answer is measured by it, too")
+
+	q = sent(configured(t, `{"first_chunk_threshold": "10s"}`))
+	require.False(t, q.answer(true, false, at(2)))
+	q.restart(at(12))
+	assert.Equal(t, at(22), q.deadline, "by the threshold that holds")
+}
+
+func TestALookThatSawNothingIsRepeatedAndMovesNothing(t *testing.T) {
+	var f inflight
+	q := sent(seeds())
+	f.watch(q)
+	require.Same(t, q, f.takeOverdue(at(70)))
+	q.lookAgain(at(70))
+	f.watch(q)
+	assert.Nil(t, f.takeOverdue(at(70.999)))
+	assert.True(t, q.overdue(at(70.999)))
+	assert.Same(t, q, f.takeOverdue(at(71)))
+	assert.Equal(t, at(70), q.deadline)
+}
+
+func TestAClockThatCannotBeReadStartsNothing(t *testing.T) {
+	q := begun(seeds())
+	assert.False(t, q.complete(unknown))
+	assert.False(t, q.timed())
 }
 
 func TestALookFindsOnlyWhatIsOverdueOldestFirst(t *testing.T) {
@@ -143,7 +168,7 @@ func TestInflightAgreesWithAPlainList(t *testing.T) {
 			"move": func(rt *rapid.T) {
 				if len(all) > 0 {
 					q := rapid.SampledFrom(all).Draw(rt, "request")
-					q.waitOn(now)
+					q.restart(now)
 					f.watch(q)
 				}
 			},
@@ -160,7 +185,7 @@ func TestInflightAgreesWithAPlainList(t *testing.T) {
 				for q := f.takeOverdue(now); q != nil; q = f.takeOverdue(now) {
 					require.True(rt, q.overdue(now))
 					for _, other := range all {
-						require.GreaterOrEqual(rt, other.deadline, q.deadline)
+						require.GreaterOrEqual(rt, other.lookAt, q.lookAt)
 					}
 					all = slices.DeleteFunc(all, func(other *request) bool { return other == q })
 				}

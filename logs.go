@@ -23,12 +23,15 @@ const logEvery = 10 * time.Second
 // level that gateways show by default. It never panics, and never sees request content.
 type logs struct {
 	warn       func(string)
-	written    map[string]instant // the last limited line of a keyword
-	suppressed map[string]int     // since then
+	written    map[logSubject]instant // the last limited line about a subject
+	suppressed map[logSubject]int     // since then
 }
 
+// logSubject is what limited lines hide each other by: a cluster, or which call failed.
+type logSubject struct{ keyword, subject string }
+
 func newLogs(warn func(string)) *logs {
-	return &logs{warn: warn, written: map[string]instant{}, suppressed: map[string]int{}}
+	return &logs{warn: warn, written: map[logSubject]instant{}, suppressed: map[logSubject]int{}}
 }
 
 // always writes a line about something that happens rarely.
@@ -39,18 +42,19 @@ func (l *logs) always(keyword, format string, args ...any) {
 	l.warn(oneLine(text))
 }
 
-// limited writes a line at most every logEvery for the keyword, and then says how many it has
-// left out.
-func (l *logs) limited(keyword string, now instant, format string, args ...any) {
-	last, before := l.written[keyword]
+// limited writes a line at most every logEvery for the keyword and subject, of which there
+// must be few, and then says how many it has left out.
+func (l *logs) limited(keyword, subject string, now instant, format string, args ...any) {
+	about := logSubject{keyword, subject}
+	last, before := l.written[about]
 	if before && now.since(last) < logEvery {
-		l.suppressed[keyword]++
+		l.suppressed[about]++
 		return
 	}
-	if left := l.suppressed[keyword]; left > 0 {
+	if left := l.suppressed[about]; left > 0 {
 		format, args = format+" suppressed=%d", append(args, left)
 	}
-	l.written[keyword], l.suppressed[keyword] = now, 0
+	l.written[about], l.suppressed[about] = now, 0
 	l.always(keyword, format, args...)
 }
 

@@ -26,14 +26,16 @@ func TestALineIsOneLine(t *testing.T) {
 func TestWhatComesWithEveryRequestIsWrittenEveryTenSeconds(t *testing.T) {
 	l, lines := recorded()
 	for tenth := range 100 {
-		l.limited(logBypass, at(float64(tenth)/10), "cluster=c")
+		l.limited(logBypass, "c", at(float64(tenth)/10), "cluster=c")
 	}
-	l.limited(logError, at(9), "another keyword")
-	l.limited(logBypass, at(10), "cluster=c")
-	l.limited(logBypass, at(20), "cluster=c")
+	l.limited(logError, "c", at(9), "another keyword")
+	l.limited(logBypass, "d", at(9), "cluster=d")
+	l.limited(logBypass, "c", at(10), "cluster=c")
+	l.limited(logBypass, "c", at(20), "cluster=c")
 	assert.Equal(t, []string{
 		"endpoint-breaker bypass cluster=c",
 		"endpoint-breaker error another keyword",
+		"endpoint-breaker bypass cluster=d",
 		"endpoint-breaker bypass cluster=c suppressed=99",
 		"endpoint-breaker bypass cluster=c",
 	}, *lines)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"runtime/debug"
 
@@ -25,5 +26,5 @@ func (p *plugin) recovered(callback string, action *types.Action) {
 		*action = types.ActionContinue
 	}
 	p.meters.gateway(metricPanics, 1)
-	p.logs.limited(logPanic, monotonicNow(), "callback=%s cause=%q stack=%q", callback, cause, debug.Stack())
+	p.logs.limited(logPanic, callback, monotonicNow(), "callback=%s cause=%q stack=%q", callback, fmt.Sprint(cause), debug.Stack())
 }

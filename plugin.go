@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm"
@@ -104,11 +105,9 @@ func (p *plugin) start() types.OnPluginStartStatus {
 	store := newBlockStore(hostSharedData{}, p.blocklistDamaged)
 	p.breaker = newBreaker(store, p.settings.longestThreshold())
 	p.selector = newSelector(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	now := monotonicNow()
-	conflicts, err := store.seed(now, p.settings.longestBlockTTL())
-	p.meters.gateway(metricCASConflicts, conflicts)
-	if err != nil {
-		p.hostCallFailed(err, now)
+	if now := monotonicNow(); now != unknown {
+		conflicts, err := store.seed(now, p.settings.longestBlockTTL())
+		p.blocklistUsed(conflicts, err, now)
 	}
 	if every := p.settings.checkInterval; every > 0 {
 		if err := proxywasm.SetTickPeriodMilliSeconds(uint32(every / time.Millisecond)); err != nil {
@@ -132,10 +131,11 @@ func (p *plugin) NewHttpContext(contextID uint32) types.HttpContext {
 }
 
 // hostCallFailed counts and logs what a host call answered. The request that needed it goes on
-// without.
+// without. The error's text up to the first colon says which call it was.
 func (p *plugin) hostCallFailed(err error, now instant) {
 	p.meters.gateway(metricHostCallErrors, 1)
-	p.logs.limited(logError, now, "%v", err)
+	call, _, _ := strings.Cut(err.Error(), ":")
+	p.logs.limited(logError, call, now, "%v", err)
 }
 
 // blocklistDamaged counts and logs a stored value that could not be believed; the next write

@@ -129,7 +129,7 @@ func TestTwoFirstWritersLoseNothing(t *testing.T) {
 }
 
 // Whatever the interleaving of the workers' gets and sets, no block that was written is gone
-// or shorter before its time, and nobody but the rules decides how many strikes there are.
+// or shorter before its time, and each strike is one block that somebody wrote.
 func TestNoInterleavingLosesOrShortensABlock(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newInterleaving(rt)
@@ -147,19 +147,22 @@ type interleaving struct {
 	now     instant
 	held    []*heldWorker
 	longest map[string]instant // the model: the furthest until written, by endpoint
+	blocks  map[string]int     // and how often it was blocked
 }
 
 type heldWorker struct {
 	world   *interleaving
 	breaker *breaker
 	samples []string // endpoints, one sample each
+	took    []time.Duration
 	proceed chan struct{}
 	holds   chan bool // false = finished
 }
 
 func newInterleaving(rt *rapid.T) *interleaving {
-	w := &interleaving{rt: rt, memory: newMemory(), now: boot, longest: map[string]instant{}}
+	w := &interleaving{rt: rt, memory: newMemory(), now: boot, longest: map[string]instant{}, blocks: map[string]int{}}
 	endpoints := rapid.SampledFrom([]string{hostA, hostB, hostC})
+	took := rapid.SampledFrom([]time.Duration{0, time.Second, 5 * time.Second, 20 * time.Second})
 	if rapid.Bool().Draw(rt, "seeded") {
 		w.memory.put(blocklistKey, newBlocklist(nil).encode())
 	}
@@ -167,6 +170,7 @@ func newInterleaving(rt *rapid.T) *interleaving {
 		held := &heldWorker{
 			world:   w,
 			samples: rapid.SliceOfN(endpoints, 1, 8).Draw(rt, fmt.Sprint("samples of ", i)),
+			took:    rapid.SliceOfN(took, 8, 8).Draw(rt, fmt.Sprint("took ", i)),
 			proceed: make(chan struct{}),
 			holds:   make(chan bool),
 		}
@@ -184,7 +188,8 @@ func (w *interleaving) step() bool {
 	if len(w.held) == 0 {
 		return false
 	}
-	w.now = w.now.add(rapid.SampledFrom([]time.Duration{0, time.Millisecond, 7 * time.Second}).Draw(w.rt, "pause"))
+	// Short enough for the whole to stay within the ten minutes that entries and strikes are kept.
+	w.now = w.now.add(rapid.SampledFrom([]time.Duration{0, time.Millisecond, 4 * time.Second}).Draw(w.rt, "pause"))
 	i := rapid.IntRange(0, len(w.held)-1).Draw(w.rt, "worker")
 	w.held[i].proceed <- struct{}{}
 	if !<-w.held[i].holds {
@@ -204,6 +209,9 @@ func (w *interleaving) check() {
 		if !ok || e.Until < until {
 			w.rt.Fatalf("%s was blocked until %d and is now %+v", endpoint, until, e)
 		}
+		if e.Strikes != w.blocks[endpoint] {
+			w.rt.Fatalf("%s was blocked %d times and has %d strikes", endpoint, w.blocks[endpoint], e.Strikes)
+		}
 	}
 }
 
@@ -215,11 +223,15 @@ func (h *heldWorker) hold() {
 func (h *heldWorker) run() {
 	h.hold()
 	r := &rule{slowThreshold: time.Second, confirmCount: 1, confirmWindow: time.Minute, blockTTL: 10 * time.Second}
-	for _, endpoint := range h.samples {
+	for i, endpoint := range h.samples {
 		now := h.world.now
-		v, err := h.breaker.observe(r, cluster, endpoint, sample{started: now, reached: now}, reasonHeaders, now)
+		s := sample{started: now.add(-h.took[i]), reached: now}
+		v, err := h.breaker.observe(r, cluster, endpoint, s, reasonHeaders, now)
 		if err == nil && (v.outcome == outcomeBlocked || v.outcome == outcomeExtended) {
 			h.world.longest[endpoint] = max(h.world.longest[endpoint], v.entry.Until)
+		}
+		if err == nil && v.outcome == outcomeBlocked {
+			h.world.blocks[endpoint]++
 		}
 	}
 	h.holds <- false

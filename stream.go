@@ -19,8 +19,9 @@ func (s *stream) OnHttpRequestHeaders(numHeaders int, endOfStream bool) (action 
 	defer s.plugin.recovered("request_headers", &action)
 	s.plugin.vm.current = s
 	action = s.HttpContext.OnHttpRequestHeaders(numHeaders, endOfStream)
-	now := monotonicNow()
-	if !s.begin(now) {
+	s.plugin.vm.current = nil
+	now, ok := s.begin()
+	if !ok {
 		return action
 	}
 	action = s.plugin.onRequest(&s.request, !endOfStream, now)
@@ -30,34 +31,45 @@ func (s *stream) OnHttpRequestHeaders(numHeaders int, endOfStream bool) (action 
 	return action
 }
 
-// begin reports whether the breaker has anything to do with this stream.
-func (s *stream) begin(now instant) bool {
+// begin reports whether the breaker has anything to do with this stream, and since when.
+func (s *stream) begin() (now instant, ok bool) {
 	r := s.request.rule
 	if r == nil && len(s.plugin.settings.rules) == 0 {
 		r = s.plugin.settings.global
 	}
 	s.request.rule = nil
-	if r == nil || r.mode == modeOff || now == unknown || s.isTunnel() {
-		return false
+	if r == nil || r.mode == modeOff || s.isTunnel() {
+		return unknown, false
+	}
+	if now = monotonicNow(); now == unknown {
+		return unknown, false
 	}
 	s.request.begin(r, now)
-	return true
+	return now, true
 }
 
-// isTunnel tells WebSocket and other upgrades, and CONNECT: they last as long as they last.
-// Only GET can be upgraded; for what most requests are, this costs no host call.
+// isTunnel tells WebSocket and other upgrades of a GET, and CONNECT: they last as long as they
+// last. For what most requests are, this costs no host call.
 func (s *stream) isTunnel() bool {
 	wrapped, ok := s.HttpContext.(wrapper.HttpContext)
 	if !ok || wrapped.Method() != "GET" {
 		return ok && wrapped.Method() == "CONNECT"
 	}
-	upgrade, err := proxywasm.GetHttpRequestHeader("upgrade")
-	return err == nil && upgrade != ""
+	return s.header(proxywasm.GetHttpRequestHeader, "upgrade") != ""
+}
+
+// header reads a header; one that the host does not tell is counted and taken for missing.
+func (s *stream) header(get func(string) (string, error), name string) string {
+	value, err := header(get, name)
+	if err != nil {
+		s.plugin.hostCallFailed(err, monotonicNow())
+	}
+	return value
 }
 
 func (s *stream) OnHttpRequestBody(_ int, endOfStream bool) (action types.Action) {
 	defer s.plugin.recovered("request_body", &action)
-	if endOfStream {
+	if endOfStream && s.request.open() {
 		s.plugin.onComplete(&s.request, monotonicNow())
 	}
 	return types.ActionContinue
@@ -66,7 +78,9 @@ func (s *stream) OnHttpRequestBody(_ int, endOfStream bool) (action types.Action
 // OnHttpRequestTrailers ends a request whose last body chunk did not.
 func (s *stream) OnHttpRequestTrailers(int) (action types.Action) {
 	defer s.plugin.recovered("request_trailers", &action)
-	s.plugin.onComplete(&s.request, monotonicNow())
+	if s.request.open() {
+		s.plugin.onComplete(&s.request, monotonicNow())
+	}
 	return types.ActionContinue
 }
 
@@ -88,8 +102,7 @@ func (s *stream) countsFirstChunk() bool {
 	case measureFirstChunk:
 		return true
 	default:
-		contentType, err := proxywasm.GetHttpResponseHeader("content-type")
-		return err == nil && streams(contentType)
+		return streams(s.header(proxywasm.GetHttpResponseHeader, "content-type"))
 	}
 }
 
@@ -113,6 +126,6 @@ func (s *stream) OnHttpResponseTrailers(int) (action types.Action) {
 func (s *stream) OnHttpStreamDone() {
 	defer s.plugin.recovered("stream_done", nil)
 	if s.request.rule != nil {
-		s.plugin.onDone(&s.request, monotonicNow())
+		s.plugin.onDone(&s.request)
 	}
 }

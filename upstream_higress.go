@@ -52,27 +52,36 @@ func selectable(description string) bool {
 // that does not exist; Envoy then chooses as usual.
 func (u *upstream) override(address string) error {
 	if err := proxywasm.SetUpstreamOverrideHost([]byte(address)); err != nil {
-		return fmt.Errorf("proxy_set_upstream_override_host %s: %w", address, err)
+		return fmt.Errorf("proxy_set_upstream_override_host: %s: %w", address, err)
 	}
 	return nil
 }
 
 // actionAfterOverride returns how the headers callback goes on. Higress's load balancers hold
 // the headers until the body comes. A request without a body would hang then, and so would one
-// whose client waits for an answer before it sends more.
-func (u *upstream) actionAfterOverride(bodyToCome bool) types.Action {
-	if !bodyToCome || clientWaits() {
-		return types.HeaderContinue
+// whose client waits for an answer before it sends more; one that cannot be told is not held.
+func (u *upstream) actionAfterOverride(bodyToCome bool) (types.Action, error) {
+	if !bodyToCome {
+		return types.HeaderContinue, nil
 	}
-	return types.HeaderStopIteration
+	waits, err := clientWaits()
+	if waits || err != nil {
+		return types.HeaderContinue, err
+	}
+	return types.HeaderStopIteration, nil
 }
 
 // clientWaits reports whether the client may send its body only after something has come
-// back: gRPC streams, and Expect: 100-continue.
-func clientWaits() bool {
-	if contentType, err := proxywasm.GetHttpRequestHeader("content-type"); err == nil && isGRPC(contentType) {
-		return true
+// back: gRPC streams, Expect: 100-continue, and upgrades of whatever method.
+func clientWaits() (bool, error) {
+	contentType, err := header(proxywasm.GetHttpRequestHeader, "content-type")
+	if err != nil || isGRPC(contentType) {
+		return true, err
 	}
-	expect, err := proxywasm.GetHttpRequestHeader("expect")
-	return err == nil && strings.EqualFold(expect, "100-continue")
+	expect, err := header(proxywasm.GetHttpRequestHeader, "expect")
+	if err != nil || strings.EqualFold(expect, "100-continue") {
+		return true, err
+	}
+	upgrade, err := header(proxywasm.GetHttpRequestHeader, "upgrade")
+	return upgrade != "", err
 }

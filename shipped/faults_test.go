@@ -149,3 +149,118 @@ func TestAWallClockJumpChangesNothing(t *testing.T) {
 		})
 	}
 }
+
+// once fails the call the first time it is made from now on.
+func once(name, argument string) wasmhost.FaultRule {
+	done := false
+	return func(call wasmhost.HostCall) wasmhost.Fault {
+		if done || call.Name != name || call.Argument != argument {
+			return wasmhost.Fault{}
+		}
+		done = true
+		return wasmhost.Fault{Status: wasmhost.StatusInternalFailure}
+	}
+}
+
+func TestALookThatFailsIsRepeated(t *testing.T) {
+	for _, fault := range []wasmhost.FaultRule{
+		once("proxy_set_effective_context", ""),
+		once("proxy_get_property", "upstream.address"),
+		once("proxy_get_property", "upstream.request_attempt_count"),
+		once("proxy_get_property", "cluster_name"),
+	} {
+		w := start(t, `{}`, 1)
+		c := w.sendTo(0, hostA)
+		w.to(69)
+		w.faults.Add(fault)
+		w.to(70)
+		assert.Zero(t, w.metric("samples"))
+		assert.EqualValues(t, 1, w.total("host_call_errors"))
+		w.to(71)
+		assert.EqualValues(t, 1, w.metric("samples"))
+		c.done()
+	}
+}
+
+func TestAnOverrideThatFailsNeitherCountsNorHolds(t *testing.T) {
+	w := blockedWorld(t, threeConfirmations)
+	w.faults.Add(wasmhost.FailCall("proxy_set_upstream_override_host", wasmhost.StatusInternalFailure))
+	c := w.stream(0)
+	flow, err := c.RequestHeaders(post, false)
+	require.NoError(t, err)
+	assert.Equal(t, wasmhost.FlowContinue, flow)
+	assert.EqualValues(t, 1, w.total("host_call_errors"))
+	assert.Zero(t, w.metric("overrides_enforced"))
+	c.done()
+}
+
+func TestEveryFailedHostCallIsCounted(t *testing.T) {
+	for _, test := range []struct{ call, argument string }{
+		{"proxy_get_shared_data", "endpoint-breaker.blocklist"},
+		{"proxy_get_property", "cluster_name"},
+		{"proxy_get_upstream_hosts", ""},
+		{"proxy_set_upstream_override_host", ""},
+		{"proxy_get_header_map_value", "expect"},
+		{"proxy_get_header_map_value", "upgrade"},
+	} {
+		t.Run(test.call+" "+test.argument, func(t *testing.T) {
+			w := blockedWorld(t, threeConfirmations)
+			w.faults.Add(func(call wasmhost.HostCall) wasmhost.Fault {
+				if call.Name == test.call && (test.argument == "" || call.Argument == test.argument) && w.armed {
+					return wasmhost.Fault{Status: wasmhost.StatusInternalFailure}
+				}
+				return wasmhost.Fault{}
+			})
+			c := w.stream(0)
+			w.armed = true
+			flow, err := c.RequestHeaders(post, false)
+			w.armed = false
+			require.NoError(t, err)
+			assert.Equal(t, wasmhost.FlowContinue, flow)
+			assert.Positive(t, w.total("host_call_errors"))
+			c.done()
+		})
+	}
+}
+
+func TestAFailedSeedIsCountedAndTheFirstBlockSeeds(t *testing.T) {
+	w := start(t, `{"confirm_count": 1, "check_interval": "0s"}`, 1,
+		withFault(wasmhost.FailCall("proxy_set_shared_data", wasmhost.StatusCasMismatch)))
+	assert.EqualValues(t, 2, w.total("cas_give_ups"), "the base VM's and the worker's")
+	assert.Zero(t, w.total("host_call_errors"))
+	w.removeFault()
+	c := w.sendTo(0, hostA)
+	w.to(75)
+	c.answer()
+	assert.Contains(t, w.blocked(), hostA)
+}
+
+func TestCaseB17AClockThatGivesZeroStartsNothing(t *testing.T) {
+	clock := &brokenClock{}
+	w := start(t, `{"check_interval": "0s"}`, 1, withClock(clock))
+	clock.broken = true
+	for range 5 {
+		c := w.send(0)
+		w.tick()
+		c.answer()
+	}
+	hanging := w.sendTo(0, hostA)
+	uploading := w.stream(0)
+	clock.broken = false
+	_, err := uploading.RequestHeaders(post, false)
+	require.NoError(t, err)
+	uploading.SetUpstream(hostA, 1)
+	clock.broken = true
+	_, err = uploading.RequestData(nil, true)
+	require.NoError(t, err)
+	clock.broken = false
+	w.to(100)
+	hanging.answer()
+	uploading.answer()
+	assert.Zero(t, w.metric("samples"), "an unknown start")
+	assert.Zero(t, w.total("panics"))
+	later := w.sendTo(0, hostA)
+	w.to(170)
+	later.answer()
+	assert.EqualValues(t, 1, w.metric("samples"), "now it can be read")
+}

@@ -154,3 +154,13 @@ func (w *world) panicking() {
 		return wasmhost.Fault{}
 	})
 }
+
+func TestAChangeOfRulesIsMatchedByTheNewOnes(t *testing.T) {
+	w := start(t, `{"check_interval": "0s", "_rules_": [{"_match_route_": ["llm"], "slow_threshold": "100s"}]}`, 1)
+	require.NoError(t, w.plugin.Reconfigure(t.Context(), `{"check_interval": "0s", "_rules_": [
+		{"_match_route_": ["another"]}, {"_match_route_": ["llm"], "slow_threshold": "50s"}]}`))
+	c := w.sendTo(0, hostA)
+	w.to(50)
+	c.answer()
+	assert.EqualValues(t, 1, w.metric("samples"))
+}

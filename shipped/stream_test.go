@@ -321,3 +321,160 @@ func TestAFailedStatusIsNoSampleUnlessItIsLate(t *testing.T) {
 	answer(c)
 	assert.EqualValues(t, 1, w.metric("samples"))
 }
+
+func TestTheFirstChunkIsTheFirstNonEmptyOne(t *testing.T) {
+	w := start(t, `{"check_interval": "0s"}`, 1)
+	c := w.sendTo(0, hostA)
+	c.headers("text/event-stream")
+	w.to(10)
+	c.chunk("", false)
+	w.to(72)
+	c.chunk("data: first\n\n", false)
+	assert.EqualValues(t, 1, w.metric("samples"))
+	c.done()
+}
+
+// Its endpoint was chosen at 89, A has been blocked since 90, and the upload lasts until 95.
+func TestARequestStartsWhenItsEndpointIsChosenNotWhenItIsComplete(t *testing.T) {
+	w := start(t, threeConfirmations, 1)
+	var calls []*call
+	for _, second := range []float64{5, 10, 15} {
+		w.to(second)
+		calls = append(calls, w.sendTo(0, hostA))
+	}
+	w.to(80)
+	calls[0].answer()
+	w.to(85)
+	calls[1].answer()
+	w.to(89)
+	uploading := w.stream(0)
+	_, err := uploading.RequestHeaders(post, false)
+	require.NoError(t, err)
+	uploading.SetUpstream(hostA, 1)
+	w.to(90)
+	calls[2].answer()
+	require.Contains(t, w.blocked(), hostA)
+	w.to(95)
+	_, err = uploading.RequestData([]byte("{}"), true)
+	require.NoError(t, err)
+	w.to(170)
+	uploading.answer()
+	assert.EqualValues(t, 1, w.metric("samples_stale"))
+	assert.EqualValues(t, 3, w.metric("samples"))
+}
+
+func TestTheTimeBeforeAnEndpointHasTheRequestIsNotItsTime(t *testing.T) {
+	for name, answer := range map[string]func(*call){
+		"JSON": func(c *call) { c.answer() },
+		"SSE": func(c *call) {
+			c.headers("text/event-stream")
+			c.w.to(101)
+			c.chunk("data: x\n\n", true)
+			c.done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, `{}`, 1)
+			c := w.sendTo(0, hostA)
+			c.SetUpstream("", 0)
+			w.to(100)
+			c.SetUpstream(hostA, 1)
+			w.to(100.2)
+			answer(c)
+			assert.Zero(t, w.metric("samples"))
+		})
+	}
+}
+
+func TestAPostThatUpgradesIsNotHeld(t *testing.T) {
+	w := blockedWorld(t, threeConfirmations)
+	c := w.stream(0)
+	flow, err := c.RequestHeaders(with(post, [2]string{"connection", "Upgrade"}, [2]string{"upgrade", "SPDY/3.1"}), false)
+	require.NoError(t, err)
+	assert.Equal(t, wasmhost.FlowContinue, flow)
+	c.done()
+}
+
+func TestHostsThatAreNotHealthyAreNotChosenAndOnesWithoutAWordAre(t *testing.T) {
+	w := blockedWorld(t, threeConfirmations)
+	w.hosts[1].Health = ""
+	for _, health := range []string{"Unhealthy", "Degraded", "healthy", "Timeout"} {
+		w.hosts[2].Health = health
+		for range 4 {
+			c := w.send(0)
+			assert.Equal(t, hostB, c.OverrideHost(), health)
+			c.answer()
+		}
+	}
+}
+
+func TestLeastRequestCountsTheRequestsInFlight(t *testing.T) {
+	w := blockedWorld(t, `{"confirm_count": 3, "check_interval": "0s", "pick": "least_request"}`)
+	open := map[string][]*call{}
+	for range 40 {
+		c := w.send(0)
+		open[c.endpoint] = append(open[c.endpoint], c)
+	}
+	require.Len(t, open, 2)
+	for _, c := range open[hostB] {
+		c.answer()
+	}
+	chosen := map[string]int{}
+	for range 60 {
+		c := w.send(0)
+		chosen[c.endpoint]++
+		c.answer()
+	}
+	assert.Greater(t, chosen[hostB], 38, "three of four, not one of two: C still has its requests")
+}
+
+func TestTheCapOnBlockedHostsIsCounted(t *testing.T) {
+	w := start(t, `{"confirm_count": 3, "check_interval": "0s", "max_blocked_percent": 50}`, 1)
+	w.slow(late{hostA, 80}, late{hostA, 85}, late{hostA, 90}, late{hostB, 81}, late{hostB, 86}, late{hostB, 91})
+	w.to(92)
+	for range 4 {
+		c := w.send(0)
+		assert.Contains(t, []string{hostA, hostC}, c.OverrideHost(), "A is back in, B was blocked last")
+		c.answer()
+	}
+	assert.EqualValues(t, 4, w.metric("capped_requests_enforced"))
+	assert.EqualValues(t, 4, w.metric("overrides_enforced"))
+}
+
+func TestAnExtensionIsCountedAndLogged(t *testing.T) {
+	w := start(t, `{"confirm_count": 1, "check_interval": "0s", "slow_threshold": "1s", "block_ttl": "60s"}`, 1)
+	w.hosts = w.hosts[:1]
+	first := w.sendTo(0, hostA)
+	w.to(2)
+	first.answer()
+	bypassing := w.sendTo(0, hostA)
+	w.to(10)
+	bypassing.answer()
+	assert.Equal(t, map[string]float64{hostA: 70}, w.blocked())
+	assert.EqualValues(t, 1, w.metric("extensions_enforced"))
+	assert.Len(t, w.logged("endpoint-breaker extend", "endpoint="+hostA, "for=1m0s"), 1)
+}
+
+func TestARequestWithoutAClusterIsLeftAloneAndNoError(t *testing.T) {
+	w := blockedWorld(t, threeConfirmations)
+	c := w.stream(0)
+	c.HideProperty("cluster_name")
+	flow, err := c.RequestHeaders(post, false)
+	require.NoError(t, err)
+	assert.Equal(t, wasmhost.FlowContinue, flow)
+	assert.Empty(t, c.OverrideHost())
+	c.done()
+	assert.Zero(t, w.total("host_call_errors"))
+}
+
+func TestEntriesAreRememberedForTheLongestThresholdOfAllRules(t *testing.T) {
+	w := start(t, `{"confirm_count": 1, "check_interval": "0s", "_rules_": [
+		{"_match_route_": ["another"], "slow_threshold": "30m", "confirm_window": "10m"}]}`, 1)
+	a := w.sendTo(0, hostA)
+	w.to(100)
+	a.answer()
+	b := w.sendTo(0, hostB)
+	w.to(145 + 1700)
+	b.answer()
+	assert.Len(t, w.entries(), 2, "A's block has ended 28 minutes ago")
+}

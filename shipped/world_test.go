@@ -65,12 +65,38 @@ type world struct {
 	lines   []string
 	started time.Duration
 	robin   int // of Envoy's own balancing
+
+	removeFault func() // see withFault
+	armed       bool   // lets the faults of a test act
 }
 
-type option func(*wasmhost.Options)
+type option func(*world, *wasmhost.Options)
 
 func withEnv(name, value string) option {
-	return func(o *wasmhost.Options) { o.Env = map[string]string{name: value} }
+	return func(_ *world, o *wasmhost.Options) { o.Env = map[string]string{name: value} }
+}
+
+// withFault is there from the start until removeFault.
+func withFault(rule wasmhost.FaultRule) option {
+	return func(w *world, _ *wasmhost.Options) { w.removeFault = w.faults.Add(rule) }
+}
+
+// brokenClock gives zero, the moment that stands for "unknown", while it is broken. (At its
+// start Go's runtime itself would not bear it.)
+type brokenClock struct {
+	*wasmhost.VirtualClock
+	broken bool
+}
+
+func (c *brokenClock) Monotonic() time.Duration {
+	if c.broken {
+		return 0
+	}
+	return c.VirtualClock.Monotonic()
+}
+
+func withClock(c *brokenClock) option {
+	return func(w *world, o *wasmhost.Options) { c.VirtualClock, o.Clock = w.clock, c }
 }
 
 // start loads the shipped binary; the test fails if it cannot.
@@ -98,7 +124,7 @@ func load(t *testing.T, configuration string, workers int, options ...option) (*
 		OnLog: func(line wasmhost.LogLine) { w.lines = append(w.lines, line.String()) },
 	}
 	for _, apply := range options {
-		apply(&o)
+		apply(w, &o)
 	}
 	plugin, err := wasmhost.Load(t.Context(), o)
 	w.plugin = plugin
