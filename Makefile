@@ -9,10 +9,6 @@ GOTEST := $(BIN)/gotest $(if $(CI),-no-skips) --
 STEPS := setup tools build lint vet tools-test race wasm cover fuzz-short
 EXTRA_STEPS :=
 
-# The plugin is the top-level package and imports no other package of the module
-# (depguard sees to it), so these files are all that the binary is made of.
-PLUGIN_SOURCES := $(filter-out %_test.go,$(wildcard *.go)) go.mod go.sum
-
 # The coverage gate is for the algorithm: every file of the plugin that does not
 # call the gateway. The others natively have nobody to talk to; the step `wasm`
 # tests them, and clock_*.go, which is the clock of either side.
@@ -111,7 +107,9 @@ tidy-check: ## fail when a go.mod or go.sum is not tidy
 clean: ## remove what was built
 	rm -rf dist .cache
 
-$(WASM): $(PLUGIN_SOURCES)
+# Go's own cache knows what has changed, also when a file was taken away.
+.PHONY: FORCE
+$(WASM): FORCE
 	@mkdir -p $(@D)
 	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -trimpath -ldflags="-s -w" -o $@ .
 

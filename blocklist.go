@@ -15,9 +15,16 @@ const blocklistVersion = 1
 // are remembered (docs/design.md, Behavior 3).
 const rememberExpired = 10 * time.Minute
 
-// farthestUntil bounds how far ahead a block reaches: block_ttl is an hour at most. The extra
-// minute is for a reader whose callback began before the writer's.
-const farthestUntil = time.Hour + time.Minute
+// readerLag is how much older a reader's clock may be than what it reads: its callback may have
+// begun before the writer's, and its thread may have stood still since. To drop a good entry is
+// to lose a block, so this is generous.
+const readerLag = 10 * time.Minute
+
+// farthestUntil bounds how far ahead a block reaches: block_ttl is an hour at most.
+const farthestUntil = time.Hour + readerLag
+
+// mostStrikes is more than anybody counts, and far from where the number would overflow.
+const mostStrikes = 1_000_000
 
 // reason says what was measured when the endpoint was found slow.
 type reason string
@@ -45,28 +52,37 @@ func (e entry) blocks(now instant) bool { return e.Until > now }
 
 // valid reports whether a block like this can have been written by now.
 func (e entry) valid(now instant) bool {
-	return e.Cluster != "" && e.Endpoint != "" && e.Strikes >= 1 &&
-		e.Since > unknown && e.Until >= e.Since && e.Until <= now.add(farthestUntil)
+	return e.Cluster != "" && e.Endpoint != "" && e.Strikes >= 1 && e.Strikes <= mostStrikes &&
+		e.Since > unknown && e.Since <= now.add(readerLag) &&
+		e.Until >= e.Since && e.Until <= now.add(farthestUntil)
 }
 
-// is reports whether both speak of the same endpoint. Observed and enforced blocks are
-// separate entries.
-func (e entry) is(cluster, endpoint string, observed bool) bool {
-	return e.Endpoint == endpoint && e.Cluster == cluster && e.Observed == observed
+// entryKey is what an entry speaks of. Observed and enforced blocks are separate entries.
+type entryKey struct {
+	cluster, endpoint string
+	observed          bool
 }
+
+func (e entry) key() entryKey { return entryKey{e.Cluster, e.Endpoint, e.Observed} }
 
 // blocklist is one state of the truth that all workers share. It is never changed: a writer
 // derives the next one from it.
 type blocklist struct {
 	entries   []entry
+	index     map[entryKey]int // into entries
 	byCluster map[string][]entry
 	// The end of the last block, enforced and observed: all that most requests need to know.
 	enforcedUntil, observedUntil instant
 }
 
 func newBlocklist(entries []entry) *blocklist {
-	list := &blocklist{entries: append([]entry{}, entries...), byCluster: map[string][]entry{}}
-	for _, e := range entries {
+	list := &blocklist{
+		entries:   append([]entry{}, entries...),
+		index:     make(map[entryKey]int, len(entries)),
+		byCluster: map[string][]entry{},
+	}
+	for i, e := range entries {
+		list.index[e.key()] = i
 		list.byCluster[e.Cluster] = append(list.byCluster[e.Cluster], e)
 		if e.Observed {
 			list.observedUntil = max(list.observedUntil, e.Until)
@@ -79,12 +95,11 @@ func newBlocklist(entries []entry) *blocklist {
 
 // find returns the endpoint's entry, block or memory.
 func (l *blocklist) find(cluster, endpoint string, observed bool) (entry, bool) {
-	for _, e := range l.byCluster[cluster] {
-		if e.is(cluster, endpoint, observed) {
-			return e, true
-		}
+	i, ok := l.index[entryKey{cluster, endpoint, observed}]
+	if !ok {
+		return entry{}, false
 	}
-	return entry{}, false
+	return l.entries[i], true
 }
 
 // blocksAny reports whether any endpoint of any cluster is blocked.
@@ -110,7 +125,7 @@ func (l *blocklist) blocksIn(cluster string, observed bool, now instant) bool {
 func (l *blocklist) with(e entry, now instant, remember time.Duration) *blocklist {
 	next := make([]entry, 0, len(l.entries)+1)
 	for _, old := range l.entries {
-		if now.since(old.Until) <= remember && !old.is(e.Cluster, e.Endpoint, e.Observed) {
+		if now.since(old.Until) <= remember && old.key() != e.key() {
 			next = append(next, old)
 		}
 	}

@@ -33,13 +33,18 @@ type verdict struct {
 type breaker struct {
 	store    *blockStore
 	ledger   *ledger
-	remember time.Duration // how long entries outlive their block
+	remember time.Duration  // how long entries outlive their block
+	ttlLimit *time.Duration // the longest block_ttl of the configuration in force
 }
 
 // newBreaker returns a breaker that keeps entries for as long as a request which is older
-// than the block can still be waiting: longestThreshold, the largest of all rules.
-func newBreaker(store *blockStore, longestThreshold time.Duration) *breaker {
-	return &breaker{store: store, ledger: newLedger(), remember: max(rememberExpired, longestThreshold)}
+// than the block can still be waiting: longestThreshold, the largest of all rules. ttlLimit
+// belongs to the VM: a configuration that has been replaced finishes its streams, and must not
+// block for longer than its successor would.
+func newBreaker(store *blockStore, longestThreshold time.Duration, ttlLimit *time.Duration) *breaker {
+	return &breaker{
+		store: store, ledger: newLedger(), remember: max(rememberExpired, longestThreshold), ttlLimit: ttlLimit,
+	}
 }
 
 // observe takes a sample of the endpoint. An error means that the blocklist could not be read
@@ -77,7 +82,7 @@ func (b *breaker) block(r *rule, about entry, evidence *evidence, now instant) (
 			v.outcome = outcomeStale
 			return nil
 		}
-		v.entry, v.outcome = next(known, about, r.blockTTL, now)
+		v.entry, v.outcome = next(known, about, min(r.blockTTL, *b.ttlLimit), now)
 		return list.with(v.entry, now, b.remember)
 	})
 	v.conflicts = conflicts
@@ -99,7 +104,7 @@ func next(known, about entry, ttl time.Duration, now instant) (entry, outcome) {
 	}
 	about.Since, about.Until, about.Strikes = now, now.add(ttl), 1
 	if now.since(known.Until) <= rememberExpired {
-		about.Strikes += known.Strikes
+		about.Strikes = min(about.Strikes+known.Strikes, mostStrikes)
 	}
 	return about, outcomeBlocked
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The specification, told as the founding texts tell it: 70 s is slow, one sample counts per
-// 5 s, 2 of them block for 45 s.
+// The specification, told by the defaults: 70 s is slow, one sample counts per 5 s, 2 of them
+// block for 45 s.
 
 // T+0 a request goes to A. T+70 it is slow: the first sample. T+71… others that hang there
 // fall into the window. T+75 the window has passed: the second sample blocks A for 45 s.
-func TestTheTimelineOfTheSeeds(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+func TestTheTimelineOfTheDefaults(t *testing.T) {
+	g := newGateway(t, 1, defaults())
 
 	assert.Equal(t, outcomeCounted, g.answer(hostA, 70, 70), "T+70: the first slow answer counts")
 	assert.Equal(t, outcomeDeduplicated, g.answer(hostA, 71, 71), "T+71: the window has swallowed it")
@@ -30,7 +30,7 @@ func TestTheTimelineOfTheSeeds(t *testing.T) {
 }
 
 func TestFortyRequestsThatHangTogetherAreOnePieceOfEvidence(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+	g := newGateway(t, 1, defaults())
 	counted := 0
 	for i := range 40 {
 		if g.answer(hostA, 70+float64(i)*0.1, 70) == outcomeCounted {
@@ -42,7 +42,7 @@ func TestFortyRequestsThatHangTogetherAreOnePieceOfEvidence(t *testing.T) {
 }
 
 func TestAFastAnswerNeitherCountsNorClearsNorOpensAWindow(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+	g := newGateway(t, 1, defaults())
 	require.Equal(t, outcomeCounted, g.answer(hostA, 70, 70))
 	require.Equal(t, notASample, g.answer(hostA, 74.5, 1))
 	assert.Equal(t, outcomeBlocked, g.answer(hostA, 75, 70))
@@ -57,7 +57,7 @@ func TestASwallowedSampleDoesNotProlongTheWindow(t *testing.T) {
 }
 
 func TestTheWindowOfOneEndpointIsNotThatOfAnother(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+	g := newGateway(t, 1, defaults())
 	require.Equal(t, outcomeCounted, g.answer(hostA, 70, 70))
 	assert.Equal(t, outcomeCounted, g.answer(hostB, 70, 70))
 }
@@ -69,7 +69,7 @@ func TestWithoutAWindowEverySampleCounts(t *testing.T) {
 }
 
 func TestTheFirstSampleCountsHoweverYoungTheClockIs(t *testing.T) {
-	b := newBreaker(newBlockStore(newMemory(), func(error) {}), time.Second)
+	b := newBreaker(newBlockStore(newMemory(), func(error) {}), time.Second, new(time.Hour))
 	r := configured(t, `{"slow_threshold": "1s", "dedup_window": "10m", "confirm_window": "10m"}`)
 	now := unknown.add(2 * time.Second)
 	v, err := b.observe(r, cluster, hostA, sample{started: now.add(-time.Second), reached: now}, reasonHeaders, now)
@@ -85,20 +85,20 @@ func TestOneConfirmationBlocksAtOnce(t *testing.T) {
 // A sample that a late tick reports counts from when its threshold was reached, so it may come
 // after one that was reached later.
 func TestASampleFromBeforeTheLastCountedOneIsSwallowed(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+	g := newGateway(t, 1, defaults())
 	require.Equal(t, outcomeCounted, g.answer(hostA, 80, 70))
 	assert.Equal(t, outcomeDeduplicated, g.answer(hostA, 71, 70))
 }
 
 func TestTwoHiccupsFarApartAreNotAFault(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+	g := newGateway(t, 1, defaults())
 	require.Equal(t, outcomeCounted, g.answer(hostA, 100, 70))
 	assert.Equal(t, outcomeCounted, g.answer(hostA, 400.001, 70), "the first is older than confirm_window")
 	assert.Equal(t, outcomeBlocked, g.answer(hostA, 700.001, 70), "exactly confirm_window old still counts")
 }
 
 func TestWorkersCountAloneAndBlockTogether(t *testing.T) {
-	g := newGateway(t, 3, seeds())
+	g := newGateway(t, 3, defaults())
 	for worker := range 3 {
 		require.Equal(t, outcomeCounted, g.answerTo(worker, hostA, 70, 70), "a burst is one sample in each worker")
 	}
@@ -110,7 +110,7 @@ func TestWorkersCountAloneAndBlockTogether(t *testing.T) {
 }
 
 func TestWorkersWithEvidenceOfTheSameFaultAddOneStrike(t *testing.T) {
-	g := newGateway(t, 2, seeds())
+	g := newGateway(t, 2, defaults())
 	for worker := range 2 {
 		require.Equal(t, outcomeCounted, g.answerTo(worker, hostA, 70, 70))
 	}
@@ -124,7 +124,7 @@ func TestWorkersWithEvidenceOfTheSameFaultAddOneStrike(t *testing.T) {
 
 // The same, with both workers between get and set.
 func TestTheStartTimeIsCheckedAgainInsideTheCASLoop(t *testing.T) {
-	g := newGateway(t, 2, seeds())
+	g := newGateway(t, 2, defaults())
 	for worker := range 2 {
 		require.Equal(t, outcomeCounted, g.answerTo(worker, hostA, 70, 70))
 	}
@@ -140,7 +140,7 @@ func TestTheStartTimeIsCheckedAgainInsideTheCASLoop(t *testing.T) {
 }
 
 func TestRequestsThatStartedBeforeABlockNeverCountAgain(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+	g := newGateway(t, 1, defaults())
 	require.Equal(t, outcomeCounted, g.answer(hostA, 70, 70))
 	require.Equal(t, outcomeBlocked, g.answer(hostA, 75, 70))
 	assert.Equal(t, outcomeStale, g.answer(hostA, 100, 70), "ends during the block")
@@ -167,6 +167,24 @@ func TestABlockIsExtendedByRequestsThatStartedInIt(t *testing.T) {
 	assert.Zero(t, g.countOfA(0))
 }
 
+func TestStrikesDoNotOverflow(t *testing.T) {
+	known := blockOf(hostA, 0, 45)
+	known.Strikes = mostStrikes
+	again, _ := next(known, entry{Cluster: cluster, Endpoint: hostA}, time.Second, at(50))
+	assert.Equal(t, mostStrikes, again.Strikes)
+	assert.True(t, again.valid(at(50)))
+}
+
+func TestAReplacedConfigurationBlocksForNoLongerThanItsSuccessor(t *testing.T) {
+	limit := time.Hour
+	b := newBreaker(newBlockStore(newMemory(), func(error) {}), time.Second, &limit)
+	r := configured(t, `{"confirm_count": 1, "block_ttl": "10m"}`)
+	limit = 30 * time.Second
+	v, err := b.observe(r, cluster, hostA, sample{started: at(0), reached: at(70)}, reasonHeaders, at(70))
+	require.NoError(t, err)
+	assert.Equal(t, at(100), v.entry.Until)
+}
+
 func TestStrikesAreRememberedForTenMinutes(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -177,7 +195,7 @@ func TestStrikesAreRememberedForTenMinutes(t *testing.T) {
 		{"later", 120 + 600.001, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g := newGateway(t, 1, seeds())
+			g := newGateway(t, 1, defaults())
 			require.Equal(t, outcomeCounted, g.answer(hostA, 70, 70))
 			require.Equal(t, outcomeBlocked, g.answer(hostA, 75, 70))
 			require.Equal(t, outcomeCounted, g.answer(hostA, test.secondT-5, 70))
@@ -189,8 +207,8 @@ func TestStrikesAreRememberedForTenMinutes(t *testing.T) {
 }
 
 func TestCountsBelongToARuleAndBlocksToTheCluster(t *testing.T) {
-	g := newGateway(t, 1, seeds())
-	other := seeds()
+	g := newGateway(t, 1, defaults())
+	other := defaults()
 	require.Equal(t, outcomeCounted, g.answer(hostA, 70, 70))
 	s := sample{started: at(5), reached: at(75)}
 	v, err := g.workers[0].observe(other, cluster, hostA, s, reasonHeaders, at(75))
@@ -202,7 +220,7 @@ func TestCountsBelongToARuleAndBlocksToTheCluster(t *testing.T) {
 }
 
 func TestObservedAndEnforcedBlocksDoNotTouchEachOther(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+	g := newGateway(t, 1, defaults())
 	observer := configured(t, `{"mode": "observe"}`)
 	observe := func(end float64) outcome {
 		s := sample{started: at(end - 70), reached: at(end)}
@@ -228,7 +246,7 @@ func TestObservedAndEnforcedBlocksDoNotTouchEachOther(t *testing.T) {
 }
 
 func TestAnUnreadableBlocklistKeepsTheEvidence(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+	g := newGateway(t, 1, defaults())
 	g.memory.failGet = errHost
 	_, err := g.observe(0, hostA, 70, 70)
 	require.ErrorIs(t, err, errHost)
@@ -247,7 +265,7 @@ func TestABlocklistThatCouldNotBeReadIsNotWrittenEither(t *testing.T) {
 }
 
 func TestAFailedWriteKeepsTheEvidence(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+	g := newGateway(t, 1, defaults())
 	require.Equal(t, outcomeCounted, g.answer(hostA, 70, 70))
 	g.memory.failSet = errHost
 	v, err := g.observe(0, hostA, 75, 70)
@@ -258,7 +276,7 @@ func TestAFailedWriteKeepsTheEvidence(t *testing.T) {
 }
 
 func TestEndpointsThatAreNotSeenForTenMinutesAreForgotten(t *testing.T) {
-	g := newGateway(t, 1, seeds())
+	g := newGateway(t, 1, defaults())
 	for i := range 1000 {
 		g.answer(string(rune('a'+i%26))+time.Duration(i).String(), 100, 70)
 	}

@@ -14,9 +14,9 @@ type ruleDraft struct {
 	place         keyScope      // where its keys stand
 	blockTTLMax   time.Duration // 0: as blockTTL
 	checkInterval time.Duration
-	entries       []gjson.Result  // of _rules_
-	matches       int             // names that the rule matches, wrong ones included
-	refused       map[string]bool // keys whose value was wrong: what depends on them cannot be judged
+	entries       []gjson.Result      // of _rules_
+	matches       map[string][]string // the names that the rule matches, by key
+	refused       map[string]bool     // keys whose value was wrong: what depends on them cannot be judged
 }
 
 func defaultDraft() ruleDraft {
@@ -45,6 +45,7 @@ func (d *ruleDraft) heir() ruleDraft {
 	heir := *d
 	heir.place = inEntry
 	heir.refused = maps.Clone(d.refused)
+	heir.matches = map[string][]string{}
 	return heir
 }
 

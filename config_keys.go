@@ -8,10 +8,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Keys of the gateway that the parser itself asks about.
+// Keys of the gateway.
 const (
 	rulesKey    = "_rules_"
 	pluginIDKey = "_plugin_id_"
+
+	matchRouteKey   = "_match_route_"
+	matchDomainKey  = "_match_domain_"
+	matchServiceKey = "_match_service_"
+	matchPrefixKey  = "_match_route_prefix_"
 )
 
 // keyScope says where a key may stand.
@@ -60,10 +65,10 @@ func (d *ruleDraft) keys() keyTable {
 
 		{pluginIDKey, anywhere, ignoredKey},
 		{rulesKey, atTop, d.ruleEntries},
-		{"_match_route_", inEntry, d.matchNames},
-		{"_match_domain_", inEntry, d.matchNames},
-		{"_match_service_", inEntry, d.matchNames},
-		{"_match_route_prefix_", inEntry, d.matchNames},
+		{matchRouteKey, inEntry, d.matchNames(matchRouteKey)},
+		{matchDomainKey, inEntry, d.matchNames(matchDomainKey)},
+		{matchServiceKey, inEntry, d.matchNames(matchServiceKey)},
+		{matchPrefixKey, inEntry, d.matchNames(matchPrefixKey)},
 	}
 }
 

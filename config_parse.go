@@ -96,12 +96,33 @@ func (p *configParser) entry(path string, entry gjson.Result, top *ruleDraft) *r
 		return d.effective()
 	}
 	p.object(path, entry, &d)
-	if d.matches == 0 {
+	if len(d.matches) == 0 {
 		want := oneOf(d.keys().names(inEntry, isMatchKey)) + " with an array of non-empty strings"
 		p.refuse(path, wrongValue{given: "nothing to match", want: want})
 	}
+	p.matches(path, &d)
 	p.relations(path, &d, top)
 	return d.effective()
+}
+
+// matches warns of names that the gateway will not look at (wasm-go's rule matcher): of several
+// kinds it takes one, only route and service together, and a request's host comes without port.
+func (p *configParser) matches(path string, d *ruleDraft) {
+	taken := ""
+	for _, key := range []string{matchRouteKey, matchDomainKey, matchServiceKey, matchPrefixKey} {
+		switch {
+		case len(d.matches[key]) == 0 || taken == matchRouteKey && key == matchServiceKey:
+		case taken == "":
+			taken = key
+		default:
+			p.warn(memberPath(path, key), "ignored by the gateway beside "+taken)
+		}
+	}
+	for _, domain := range d.matches[matchDomainKey] {
+		if strings.Contains(domain, ":") {
+			p.warn(memberPath(path, matchDomainKey), "got "+quoteShort(domain)+", want it without a port: the gateway compares hosts only")
+		}
+	}
 }
 
 // object reads the members of an object into d.

@@ -505,7 +505,28 @@ func TestWarnings(t *testing.T) {
 				`_rules_[0].confirm_window: got "2m", want at least "20m" (slow_threshold "10m" x confirm_count 2): a lone client could never confirm`,
 			},
 		},
-		{"the gateway's keys", `{"_plugin_id_":"x","_rules_":[{"_match_route_":["a"],"_match_domain_":["b"],"_match_service_":["c"],"_match_route_prefix_":["d"],"_plugin_id_":"x"}]}`, nil},
+		{"the gateway's keys", `{"_plugin_id_":"x","_rules_":[{"_match_route_":["a"],"_match_service_":["c"],"_plugin_id_":"x"},{"_match_domain_":["b"]},{"_match_route_prefix_":["d"]}]}`, nil},
+		{
+			"names beside a route that the gateway does not look at",
+			`{"_rules_":[{"_match_route_":["a"],"_match_domain_":["b"],"_match_service_":["c"],"_match_route_prefix_":["d"]}]}`,
+			[]string{
+				`_rules_[0]._match_domain_: ignored by the gateway beside _match_route_`,
+				`_rules_[0]._match_route_prefix_: ignored by the gateway beside _match_route_`,
+			},
+		},
+		{
+			"names beside a domain that the gateway does not look at",
+			`{"_rules_":[{"_match_service_":["c"],"_match_domain_":["b"]},{"_match_service_":["c"],"_match_route_prefix_":["d"]}]}`,
+			[]string{
+				`_rules_[0]._match_service_: ignored by the gateway beside _match_domain_`,
+				`_rules_[1]._match_route_prefix_: ignored by the gateway beside _match_service_`,
+			},
+		},
+		{
+			"a domain with a port",
+			`{"_rules_":[{"_match_domain_":["llm.example:443","*.example"]}]}`,
+			[]string{`_rules_[0]._match_domain_: got "llm.example:443", want it without a port: the gateway compares hosts only`},
+		},
 		{"a null for one of the match keys", `{"_rules_":[{"_match_route_":["a"],"_match_domain_":null}]}`, nil},
 		{"a key that the gateway may know", `{"_other_":1,"_rules_":[{"_match_route_":["a"],"_new\n_":2}]}`, []string{`_other_: unknown key, ignored`, `_rules_[0]."_new\n_": unknown key, ignored`}},
 		{"a key nearly the gateway's", `{"_rule_":[]}`, []string{`_rule_: unknown key, ignored (nearest: _rules_)`}},

@@ -124,16 +124,18 @@ func (d *ruleDraft) ruleEntries(value gjson.Result) *wrongValue {
 
 // matchNames is stricter than the gateway, which turns anything into names and
 // leaves out the empty ones.
-func (d *ruleDraft) matchNames(value gjson.Result) *wrongValue {
-	if value.Type != gjson.Null && !value.IsArray() {
-		d.matches++
-		return &wrongValue{given: describeJSON(value), want: "an array of non-empty strings"}
-	}
-	for i, name := range value.Array() {
-		d.matches++
-		if name.Str == "" {
-			return &wrongValue{at: fmt.Sprintf("[%d]", i), given: describeJSON(name), want: "a non-empty string"}
+func (d *ruleDraft) matchNames(key string) keySetter {
+	return func(value gjson.Result) *wrongValue {
+		if value.Type != gjson.Null && !value.IsArray() {
+			d.matches[key] = append(d.matches[key], value.String())
+			return &wrongValue{given: describeJSON(value), want: "an array of non-empty strings"}
 		}
+		for i, name := range value.Array() {
+			d.matches[key] = append(d.matches[key], name.Str)
+			if name.Str == "" {
+				return &wrongValue{at: fmt.Sprintf("[%d]", i), given: describeJSON(name), want: "a non-empty string"}
+			}
+		}
+		return nil
 	}
-	return nil
 }

@@ -48,45 +48,42 @@ func newSelector(random *rand.Rand) *selector {
 // choose applies docs/design.md, Behavior 4, to one request: drop the unhealthy, drop the blocked,
 // step aside when too few are left, else pick.
 func (s *selector) choose(r *rule, cluster string, hosts []host, list *blocklist, now instant) choice {
-	dropped, capped := s.dropped(r, cluster, hosts, list, now)
-	if len(hosts) == 0 || len(dropped) == 0 && r.override == overrideWhenBlocked {
+	s.sort(r, cluster, hosts, list, now)
+	if len(hosts) == 0 || len(s.blocked) == 0 && r.override == overrideWhenBlocked {
 		return choice{}
 	}
-	s.candidates = s.candidates[:0]
-	for _, h := range hosts {
-		if h.healthy && !contains(dropped, h.address) {
-			s.candidates = append(s.candidates, h.address)
-		}
-	}
+	capped := s.letIn(max(1, len(hosts)*r.maxBlockedPercent/100))
 	if len(s.candidates) == 0 || len(s.candidates)*100 < r.minCandidatesPercent*len(hosts) {
 		return choice{bypass: true, capped: capped}
 	}
 	return choice{address: s.pick(r, cluster), capped: capped}
 }
 
-// dropped returns the blocks that keep a healthy host out: of all that do at most
-// max_blocked_percent of the hosts, rounded down but at least one, the most recent first.
-func (s *selector) dropped(r *rule, cluster string, hosts []host, list *blocklist, now instant) (blocks []entry, capped bool) {
-	s.blocked = s.blocked[:0]
-	for _, e := range list.byCluster[cluster] {
-		if e.Observed == r.observes() && e.blocks(now) && containsHealthy(hosts, e.Endpoint) {
+// sort divides the healthy hosts into candidates and blocked ones.
+func (s *selector) sort(r *rule, cluster string, hosts []host, list *blocklist, now instant) {
+	s.candidates, s.blocked = s.candidates[:0], s.blocked[:0]
+	for _, h := range hosts {
+		if !h.healthy {
+			continue
+		}
+		if e, known := list.find(cluster, h.address, r.observes()); known && e.blocks(now) {
 			s.blocked = append(s.blocked, e)
+		} else {
+			s.candidates = append(s.candidates, h.address)
 		}
 	}
-	limit := max(1, len(hosts)*r.maxBlockedPercent/100)
+}
+
+// letIn makes candidates of the blocked hosts beyond the limit, those that were blocked first.
+func (s *selector) letIn(limit int) (capped bool) {
 	if len(s.blocked) <= limit {
-		return s.blocked, false
+		return false
 	}
 	slices.SortStableFunc(s.blocked, func(a, b entry) int { return cmp.Compare(b.Since, a.Since) })
-	return s.blocked[:limit], true
-}
-
-func contains(blocks []entry, address string) bool {
-	return slices.ContainsFunc(blocks, func(e entry) bool { return e.Endpoint == address })
-}
-
-func containsHealthy(hosts []host, address string) bool {
-	return slices.ContainsFunc(hosts, func(h host) bool { return h.healthy && h.address == address })
+	for _, e := range s.blocked[limit:] {
+		s.candidates = append(s.candidates, e.Endpoint)
+	}
+	return true
 }
 
 // pick returns one of the candidates, of which there is at least one.

@@ -22,8 +22,8 @@ const boot = instant(1000 * time.Second)
 // at returns the moment that many seconds after t = 0.
 func at(seconds float64) instant { return boot.add(time.Duration(seconds * float64(time.Second))) }
 
-// seeds returns the rule of the founding texts: 70 s, 5 s, 2 confirmations, 45 s.
-func seeds() *rule {
+// defaults returns the rule of an empty configuration: 70 s, 5 s, 2 confirmations, 45 s.
+func defaults() *rule {
 	settings, err := parseSettings(nil)
 	if err != nil {
 		panic(err)
@@ -106,7 +106,7 @@ func newGateway(t *testing.T, workers int, r *rule) *gateway {
 	g := &gateway{t: t, rule: r, memory: newMemory()}
 	for range workers {
 		store := newBlockStore(g.memory, func(err error) { g.damage = append(g.damage, err) })
-		g.workers = append(g.workers, newBreaker(store, r.slowThreshold))
+		g.workers = append(g.workers, newBreaker(store, r.slowThreshold, new(time.Hour)))
 	}
 	_, err := g.workers[0].store.seed(boot, r.blockTTL)
 	require.NoError(t, err)

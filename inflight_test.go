@@ -25,7 +25,7 @@ func sent(r *rule) *request {
 }
 
 func TestTheClockStartsWhenTheRequestIsComplete(t *testing.T) {
-	q := begun(seeds())
+	q := begun(defaults())
 	assert.False(t, q.overdue(at(500)), "the client is still sending")
 	require.True(t, q.complete(at(100)))
 	assert.False(t, q.complete(at(101)), "it is complete once")
@@ -39,12 +39,12 @@ func TestALimitIsReachedNotPassed(t *testing.T) {
 		took float64
 		late bool
 	}{{69.999, false}, {70, true}, {600, true}} {
-		assert.Equal(t, test.late, sent(seeds()).answer(false, false, at(test.took)), "%g s", test.took)
+		assert.Equal(t, test.late, sent(defaults()).answer(false, false, at(test.took)), "%g s", test.took)
 	}
 }
 
 func TestAnAnswerBeforeTheRequestIsCompleteIsNoSample(t *testing.T) {
-	q := begun(seeds())
+	q := begun(defaults())
 	assert.False(t, q.answer(false, false, at(500)))
 	assert.False(t, q.complete(at(501)), "nothing counts any more")
 	assert.False(t, q.overdue(at(1000)))
@@ -58,19 +58,19 @@ func TestAResponseWithoutARequestIsNoSample(t *testing.T) {
 }
 
 func TestANegativeDurationIsNoSample(t *testing.T) {
-	assert.False(t, sent(seeds()).answer(false, false, at(-100)))
-	assert.False(t, sent(seeds()).overdue(at(-100)))
+	assert.False(t, sent(defaults()).answer(false, false, at(-100)))
+	assert.False(t, sent(defaults()).overdue(at(-100)))
 }
 
 func TestTheFirstChunkCountsWhereItIsWhatCounts(t *testing.T) {
-	q := sent(seeds())
+	q := sent(defaults())
 	assert.False(t, q.answer(true, false, at(71)), "late headers alone are not it")
 	require.True(t, q.expectsChunk())
 	assert.True(t, q.chunk(at(72)))
 	assert.False(t, q.expectsChunk(), "the second chunk may take as long as it likes")
 	assert.False(t, q.overdue(at(1000)))
 
-	q = sent(seeds())
+	q = sent(defaults())
 	assert.False(t, q.answer(true, false, at(0.2)))
 	assert.False(t, q.chunk(at(1.5)))
 	assert.False(t, q.overdue(at(180)), "a long stream is not a slow endpoint")
@@ -106,7 +106,7 @@ func TestAfterTheHeadersOfAStreamTheFirstChunkThresholdHolds(t *testing.T) {
 }
 
 func TestTheClockOfARequestThatNobodyHadRunsAnew(t *testing.T) {
-	q := sent(seeds())
+	q := sent(defaults())
 	q.restart(at(70.5))
 	assert.False(t, q.overdue(at(140.499)))
 	assert.True(t, q.overdue(at(140.5)))
@@ -120,7 +120,7 @@ func TestTheClockOfARequestThatNobodyHadRunsAnew(t *testing.T) {
 
 func TestALookThatSawNothingIsRepeatedAndMovesNothing(t *testing.T) {
 	var f inflight
-	q := sent(seeds())
+	q := sent(defaults())
 	f.watch(q)
 	require.Same(t, q, f.takeOverdue(at(70)))
 	q.lookAgain(at(70))
@@ -132,7 +132,7 @@ func TestALookThatSawNothingIsRepeatedAndMovesNothing(t *testing.T) {
 }
 
 func TestAClockThatCannotBeReadStartsNothing(t *testing.T) {
-	q := begun(seeds())
+	q := begun(defaults())
 	assert.False(t, q.complete(unknown))
 	assert.False(t, q.timed())
 }
@@ -141,7 +141,7 @@ func TestALookFindsOnlyWhatIsOverdueOldestFirst(t *testing.T) {
 	var f inflight
 	assert.Nil(t, f.takeOverdue(at(1000)))
 	for _, second := range []float64{30, 10, 20} {
-		q := begun(seeds())
+		q := begun(defaults())
 		q.complete(at(second))
 		f.watch(q)
 	}
@@ -160,7 +160,7 @@ func TestInflightAgreesWithAPlainList(t *testing.T) {
 		now := at(0)
 		rt.Repeat(map[string]func(*rapid.T){
 			"watch": func(*rapid.T) {
-				q := begun(seeds())
+				q := begun(defaults())
 				q.complete(now)
 				f.watch(q)
 				all = append(all, q)

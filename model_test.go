@@ -63,7 +63,7 @@ func TestTheBreakerAgreesWithThePlainModel(t *testing.T) {
 			blockTTL:      seconds(rt, 1, 40, "block_ttl"),
 		}
 		m := &model{rule: r}
-		b := newBreaker(newBlockStore(newMemory(), func(err error) { rt.Error(err) }), r.slowThreshold)
+		b := newBreaker(newBlockStore(newMemory(), func(err error) { rt.Error(err) }), r.slowThreshold, new(time.Hour))
 		now := boot
 		for range rapid.IntRange(1, 60).Draw(rt, "samples") {
 			now = now.add(rapid.SampledFrom([]time.Duration{

@@ -22,6 +22,8 @@ type vm struct {
 	current  *stream   // whose headers the wrapper is matching
 	starting *settings // what the wrapper is being started with, and how far it has come
 	handed   int
+
+	ttlLimit time.Duration // the longest block_ttl of the newest configuration
 }
 
 // matchedConfig is the wrapper's plugin configuration. It copies this by value, so it is one
@@ -103,7 +105,7 @@ func (p *plugin) start() types.OnPluginStartStatus {
 		p.logs.always(logConfig, "warning: %s", warning)
 	}
 	store := newBlockStore(hostSharedData{}, p.blocklistDamaged)
-	p.breaker = newBreaker(store, p.settings.longestThreshold())
+	p.breaker = newBreaker(store, p.settings.longestThreshold(), &p.vm.ttlLimit)
 	p.selector = newSelector(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	if now := monotonicNow(); now != unknown {
 		conflicts, err := store.seed(now, p.settings.longestBlockTTL())
@@ -115,6 +117,7 @@ func (p *plugin) start() types.OnPluginStartStatus {
 			return types.OnPluginStartStatusFailed
 		}
 	}
+	p.vm.ttlLimit = p.settings.longestBlockTTL()
 	return types.OnPluginStartStatusOK
 }
 

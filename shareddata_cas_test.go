@@ -174,7 +174,7 @@ func newInterleaving(rt *rapid.T) *interleaving {
 			proceed: make(chan struct{}),
 			holds:   make(chan bool),
 		}
-		held.breaker = newBreaker(newBlockStore(held, func(err error) { rt.Error(err) }), time.Second)
+		held.breaker = newBreaker(newBlockStore(held, func(err error) { rt.Error(err) }), time.Second, new(time.Hour))
 		w.held = append(w.held, held)
 		go held.run()
 	}

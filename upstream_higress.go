@@ -1,5 +1,8 @@
 //go:build !envoy
 
+// The variant for a stock Envoy, which has neither of the two host calls, is to stand beside this
+// file under the tag envoy.
+
 package main
 
 import (

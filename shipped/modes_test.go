@@ -100,6 +100,16 @@ func TestBlocksSurviveAConfigurationChange(t *testing.T) {
 	assert.EqualValues(t, 4, w.metric("samples"), "the old configuration finishes its streams")
 }
 
+func TestAStreamOfTheOldConfigurationBlocksForTheNewTTL(t *testing.T) {
+	w := start(t, `{"confirm_count": 1, "slow_threshold": "10s", "block_ttl": "1h"}`, 1)
+	old := w.sendTo(0, hostA)
+	w.to(5)
+	require.NoError(t, w.plugin.Reconfigure(t.Context(), `{"block_ttl": "30s"}`))
+	w.to(11)
+	assert.Equal(t, map[string]float64{hostA: 40}, w.blocked())
+	old.done()
+}
+
 func TestAChangeToAShorterTTLShortensTheBlocks(t *testing.T) {
 	w := blockedWorld(t, threeConfirmations)
 	require.NoError(t, w.plugin.Reconfigure(t.Context(), `{"block_ttl": "10s"}`))

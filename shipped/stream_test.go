@@ -3,6 +3,7 @@ package shipped
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -477,4 +478,19 @@ func TestEntriesAreRememberedForTheLongestThresholdOfAllRules(t *testing.T) {
 	w.to(145 + 1700)
 	b.answer()
 	assert.Len(t, w.entries(), 2, "A's block has ended 28 minutes ago")
+}
+
+func TestAnAnswerThatWasInTimeIsNotLookedAtAgain(t *testing.T) {
+	w := start(t, `{}`, 1)
+	for _, contentType := range []string{"application/json", "text/event-stream"} {
+		c := w.sendTo(0, hostA)
+		w.clock.Advance(time.Second)
+		c.headers(contentType)
+		c.chunk("first", false)
+		w.clock.Advance(200 * time.Second)
+		w.tick()
+		c.chunk("last", true)
+		c.done()
+	}
+	assert.Zero(t, w.metric("samples"))
 }

@@ -11,8 +11,10 @@ fi
 go version
 
 compiles() {
+	# CC may be several words, such as `ccache gcc`.
+	# shellcheck disable=SC2046
 	printf '#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n' |
-		"$(go env CC)" -x c -o /dev/null - 2>/dev/null
+		$(go env CC) -x c -o /dev/null - 2>/dev/null
 }
 
 if compiles; then
