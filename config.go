@@ -98,6 +98,24 @@ func (s *settings) longest(of func(*rule) time.Duration) time.Duration {
 	return longest
 }
 
+// String shows what is in force on one line, the global part in full.
+func (s *settings) String() string {
+	text := fmt.Sprintf("rules=%d check_interval=%s", len(s.rules), shortDuration(s.checkInterval))
+	if s.global == nil {
+		return text + " other requests are left alone"
+	}
+	return text + " " + s.global.String()
+}
+
+// String shows the rule as the keys that make it.
+func (r *rule) String() string {
+	return fmt.Sprintf("mode=%s slow_threshold=%s first_chunk_threshold=%s measure=%s dedup_window=%s "+
+		"confirm_count=%d confirm_window=%s block_ttl=%s max_blocked_percent=%d min_candidates_percent=%d override=%s pick=%s",
+		r.mode, shortDuration(r.slowThreshold), shortDuration(r.firstChunkThreshold), r.measure, shortDuration(r.dedupWindow),
+		r.confirmCount, shortDuration(r.confirmWindow), shortDuration(r.blockTTL),
+		r.maxBlockedPercent, r.minCandidatesPercent, r.override, r.pick)
+}
+
 // parseSettings reads the plugin configuration: the JSON object that the gateway
 // makes of a WasmPlugin resource, with the overrides under _rules_. Empty bytes
 // and null mean all defaults. The error lists everything that is wrong on one

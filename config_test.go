@@ -616,3 +616,16 @@ func withoutPluginID(configuration []byte) string {
 	})
 	return `{` + strings.Join(members, ",") + `}`
 }
+
+func TestWhatIsInForceIsShownOnOneLine(t *testing.T) {
+	assert.Equal(t, "rules=0 check_interval=500ms mode=enforce slow_threshold=1m10s first_chunk_threshold=1m10s measure=auto "+
+		"dedup_window=5s confirm_count=2 confirm_window=5m block_ttl=45s max_blocked_percent=100 min_candidates_percent=20 "+
+		"override=when_blocked pick=round_robin", mustParse(t, `{}`).String())
+	assert.Equal(t, "rules=1 check_interval=0s other requests are left alone",
+		mustParse(t, `{"_rules_":[{"_match_route_":["a"]}]}`).withoutTicks().String())
+}
+
+func (s *settings) withoutTicks() *settings {
+	s.checkInterval = 0
+	return s
+}

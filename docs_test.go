@@ -25,7 +25,7 @@ func readFile(t *testing.T, path string) string {
 // documentedDefaults reads the configuration table of a README: key and default.
 func documentedDefaults(t *testing.T, readme string) map[string]string {
 	t.Helper()
-	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([^|]+) \\|")
+	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([^|]+) \\| .+ \\|$")
 	defaults := map[string]string{}
 	for _, match := range row.FindAllStringSubmatch(readFile(t, readme), -1) {
 		defaults[match[1]] = strings.TrimSpace(match[2])

@@ -20,9 +20,10 @@ const (
 const logEvery = 10 * time.Second
 
 // logs writes the plugin's lines, `endpoint-breaker <keyword> key=value …`, as warnings: the
-// level that gateways show by default. It never panics, and never sees request content.
+// level that gateways show by default. Only what is expected is information. It never panics,
+// and never sees request content.
 type logs struct {
-	warn       func(string)
+	warn, info func(string)
 	written    map[logSubject]instant // the last limited line about a subject
 	suppressed map[logSubject]int     // since then
 }
@@ -30,16 +31,25 @@ type logs struct {
 // logSubject is what limited lines hide each other by: a cluster, or which call failed.
 type logSubject struct{ keyword, subject string }
 
-func newLogs(warn func(string)) *logs {
-	return &logs{warn: warn, written: map[logSubject]instant{}, suppressed: map[logSubject]int{}}
+func newLogs(warn, info func(string)) *logs {
+	return &logs{warn: warn, info: info, written: map[logSubject]instant{}, suppressed: map[logSubject]int{}}
+}
+
+// expected writes a line about something that happens rarely and is as it should be.
+func (l *logs) expected(keyword, format string, args ...any) {
+	write(l.info, keyword, format, args)
 }
 
 // always writes a line about something that happens rarely.
 func (l *logs) always(keyword, format string, args ...any) {
+	write(l.warn, keyword, format, args)
+}
+
+func write(to func(string), keyword, format string, args []any) {
 	// A line that the host does not take is no reason to fail the request.
 	defer func() { _ = recover() }()
 	text := pluginName + " " + keyword + " " + fmt.Sprintf(format, args...)
-	l.warn(oneLine(text))
+	to(oneLine(text))
 }
 
 // limited writes a line at most every logEvery for the keyword and subject, of which there

@@ -8,7 +8,10 @@ import (
 
 func recorded() (l *logs, lines *[]string) {
 	lines = &[]string{}
-	return newLogs(func(line string) { *lines = append(*lines, line) }), lines
+	write := func(level string) func(string) {
+		return func(line string) { *lines = append(*lines, level+line) }
+	}
+	return newLogs(write(""), write("info: ")), lines
 }
 
 func TestALineNamesThePluginAndAFixedKeyword(t *testing.T) {
@@ -42,6 +45,12 @@ func TestWhatComesWithEveryRequestIsWrittenEveryTenSeconds(t *testing.T) {
 }
 
 func TestALogThatFailsIsNoReasonToFail(t *testing.T) {
-	l := newLogs(func(string) { panic("the host is gone") })
+	l := newLogs(func(string) { panic("the host is gone") }, nil)
 	assert.NotPanics(t, func() { l.always(logError, "x") })
+}
+
+func TestWhatIsExpectedIsInformation(t *testing.T) {
+	l, lines := recorded()
+	l.expected(logConfig, "accepted version=%s", "0")
+	assert.Equal(t, []string{"info: endpoint-breaker config accepted version=0"}, *lines)
 }

@@ -70,23 +70,22 @@ type plugin struct {
 
 // OnPluginStart refuses a wrong configuration as a whole. On a change Envoy then keeps the old
 // one serving; at a first start it does not create the listener.
-func (p *plugin) OnPluginStart(configurationSize int) (status types.OnPluginStartStatus) {
-	status = types.OnPluginStartStatusFailed
-	defer p.recovered("plugin_start", nil)
+func (p *plugin) OnPluginStart(configurationSize int) types.OnPluginStartStatus {
+	defer p.recovered("plugin_start")
 	configuration, err := proxywasm.GetPluginConfiguration()
 	if err != nil && !errors.Is(err, types.ErrorStatusNotFound) {
 		p.logs.always(logConfig, "refused: reading the plugin configuration: %v", err)
-		return status
+		return types.OnPluginStartStatusFailed
 	}
 	p.settings, err = parseSettings(configuration)
 	if err != nil {
 		p.logs.always(logConfig, "refused: %v", err)
-		return status
+		return types.OnPluginStartStatusFailed
 	}
 	p.vm.starting, p.vm.handed = p.settings, 0
 	if wrapperCanStart(configuration) && p.PluginContext.OnPluginStart(configurationSize) == types.OnPluginStartStatusFailed {
 		p.logs.always(logConfig, "refused by the wasm-go wrapper, see its lines above")
-		return status
+		return types.OnPluginStartStatusFailed
 	}
 	return p.start()
 }
@@ -118,13 +117,14 @@ func (p *plugin) start() types.OnPluginStartStatus {
 		}
 	}
 	p.vm.ttlLimit = p.settings.longestBlockTTL()
+	p.logs.expected(logConfig, "accepted version=%s %s", version, p.settings)
 	return types.OnPluginStartStatusOK
 }
 
 // OnTick takes the place of the wrapper's: its ticks run on the wall clock, and a jump back
 // would stop them.
 func (p *plugin) OnTick() {
-	defer p.recovered("tick", nil)
+	defer p.recovered("tick")
 	p.onTick(monotonicNow())
 }
 

@@ -15,10 +15,10 @@ type stream struct {
 	request request
 }
 
-func (s *stream) OnHttpRequestHeaders(numHeaders int, endOfStream bool) (action types.Action) {
-	defer s.plugin.recovered("request_headers", &action)
+func (s *stream) OnHttpRequestHeaders(numHeaders int, endOfStream bool) types.Action {
+	defer s.plugin.recovered("request_headers")
 	s.plugin.vm.current = s
-	action = s.HttpContext.OnHttpRequestHeaders(numHeaders, endOfStream)
+	action := s.HttpContext.OnHttpRequestHeaders(numHeaders, endOfStream)
 	s.plugin.vm.current = nil
 	now, ok := s.begin()
 	if !ok {
@@ -67,8 +67,8 @@ func (s *stream) header(get func(string) (string, error), name string) string {
 	return value
 }
 
-func (s *stream) OnHttpRequestBody(_ int, endOfStream bool) (action types.Action) {
-	defer s.plugin.recovered("request_body", &action)
+func (s *stream) OnHttpRequestBody(_ int, endOfStream bool) types.Action {
+	defer s.plugin.recovered("request_body")
 	if endOfStream && s.request.open() {
 		s.plugin.onComplete(&s.request, monotonicNow())
 	}
@@ -76,8 +76,8 @@ func (s *stream) OnHttpRequestBody(_ int, endOfStream bool) (action types.Action
 }
 
 // OnHttpRequestTrailers ends a request whose last body chunk did not.
-func (s *stream) OnHttpRequestTrailers(int) (action types.Action) {
-	defer s.plugin.recovered("request_trailers", &action)
+func (s *stream) OnHttpRequestTrailers(int) types.Action {
+	defer s.plugin.recovered("request_trailers")
 	if s.request.open() {
 		s.plugin.onComplete(&s.request, monotonicNow())
 	}
@@ -86,8 +86,8 @@ func (s *stream) OnHttpRequestTrailers(int) (action types.Action) {
 
 // OnHttpResponseHeaders does not ask the wrapper's, which would read two headers for callbacks
 // that nobody has registered.
-func (s *stream) OnHttpResponseHeaders(_ int, endOfStream bool) (action types.Action) {
-	defer s.plugin.recovered("response_headers", &action)
+func (s *stream) OnHttpResponseHeaders(_ int, endOfStream bool) types.Action {
+	defer s.plugin.recovered("response_headers")
 	if s.request.open() {
 		s.plugin.onResponse(&s.request, s.countsFirstChunk(), endOfStream, monotonicNow())
 	}
@@ -106,8 +106,8 @@ func (s *stream) countsFirstChunk() bool {
 	}
 }
 
-func (s *stream) OnHttpResponseBody(size int, endOfStream bool) (action types.Action) {
-	defer s.plugin.recovered("response_body", &action)
+func (s *stream) OnHttpResponseBody(size int, endOfStream bool) types.Action {
+	defer s.plugin.recovered("response_body")
 	if s.request.expectsChunk() && (size > 0 || endOfStream) {
 		s.plugin.onChunk(&s.request, monotonicNow())
 	}
@@ -115,8 +115,8 @@ func (s *stream) OnHttpResponseBody(size int, endOfStream bool) (action types.Ac
 }
 
 // OnHttpResponseTrailers ends a response that had no body.
-func (s *stream) OnHttpResponseTrailers(int) (action types.Action) {
-	defer s.plugin.recovered("response_trailers", &action)
+func (s *stream) OnHttpResponseTrailers(int) types.Action {
+	defer s.plugin.recovered("response_trailers")
 	if s.request.expectsChunk() {
 		s.plugin.onChunk(&s.request, monotonicNow())
 	}
@@ -124,7 +124,7 @@ func (s *stream) OnHttpResponseTrailers(int) (action types.Action) {
 }
 
 func (s *stream) OnHttpStreamDone() {
-	defer s.plugin.recovered("stream_done", nil)
+	defer s.plugin.recovered("stream_done")
 	if s.request.rule != nil {
 		s.plugin.onDone(&s.request)
 	}

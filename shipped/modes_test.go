@@ -174,3 +174,8 @@ func TestAChangeOfRulesIsMatchedByTheNewOnes(t *testing.T) {
 	c.answer()
 	assert.EqualValues(t, 1, w.metric("samples"))
 }
+
+func TestAnAcceptedConfigurationIsShown(t *testing.T) {
+	w := start(t, `{"slow_threshold": "30s"}`, 2)
+	assert.Len(t, w.logged("[info]", "endpoint-breaker config accepted version=", "slow_threshold=30s"), 3, "by each VM")
+}
