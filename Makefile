@@ -17,8 +17,11 @@ ALGORITHM_FILES = $(filter-out $(HOST_FILES) %_test.go,$(wildcard *.go))
 
 # Their tests run the shipped binary. The race detector sees nothing inside wasm
 # and makes compiling it many times slower, so they run without it.
-WASM_PACKAGES := %/shipped %/internal/demo %/internal/sim %/cmd/lab
+WASM_PACKAGES := %/shipped %/foreign %/internal/demo %/internal/sim %/cmd/lab
 PACKAGES = $(shell go list ./...)
+
+# Other people's plugins, for the tests in foreign/.
+FOREIGN := .cache/foreign
 
 # How long each fuzz target runs under `make fuzz` and `make fuzz-short`.
 FUZZTIME := 1m
@@ -47,7 +50,7 @@ test: ## everything that must pass: build, lint, vet and all tests, with a table
 	@MAKE="$(MAKE)" tools/steps.sh $(STEPS) $(EXTRA_STEPS)
 
 .PHONY: setup
-setup: ## see to the C compiler that the race detector needs
+setup: ## see to the C compiler and the Redis server that tests need
 	@tools/setup.sh
 
 .PHONY: tools
@@ -69,6 +72,14 @@ vet: ## go vet, natively and as wasm
 	GOOS=wasip1 GOARCH=wasm go vet .
 	go vet -C tools ./...
 
+.PHONY: foreign-plugins
+foreign-plugins: ## download other people's plugins for the tests in foreign/ (27 MB, once)
+	@tools/foreign-plugins.sh $(FOREIGN)
+
+.PHONY: foreign
+foreign: $(WASM) foreign-plugins ## run them around ours and show the table of what they did
+	go test -count=1 -v -run 'TestEveryForeignPlugin|TestAllForeignPlugins' ./foreign
+
 .PHONY: unit
 unit: $(WASM) $(BIN)/gotest ## all tests of the module, once, without the race detector
 	$(GOTEST) ./...
@@ -78,7 +89,7 @@ race: $(WASM) $(BIN)/gotest ## tests under the race detector, but for those of W
 	CGO_ENABLED=1 $(GOTEST) -race $(filter-out $(WASM_PACKAGES),$(PACKAGES))
 
 .PHONY: wasm
-wasm: $(WASM) $(BIN)/gotest ## tests of the shipped binary in the embedded gateway
+wasm: $(WASM) foreign-plugins $(BIN)/gotest ## tests of the shipped binary in the embedded gateway
 	$(GOTEST) $(filter $(WASM_PACKAGES),$(PACKAGES))
 
 .PHONY: cover

@@ -176,11 +176,44 @@ func TestSetupInstallsACompilerOnlyWhereItIsMissingAndAllowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkplace(t)
 			w.program(t, "cc", c.compiler)
+			w.program(t, "redis-server", "exit 0")
 			w.program(t, "apt-get", c.apt)
 			w.program(t, "id", c.id)
 			output, ok := w.run(t, "setup.sh")
 			if ok != c.ok {
 				t.Errorf("success is %v; want %v:\n%s", ok, c.ok, output)
+			}
+			contains(t, output, c.output)
+		})
+	}
+}
+
+// A Redis server is of use, but setup does not fail without one.
+func TestSetupInstallsRedisOnlyWhereItIsMissingAndAllowed(t *testing.T) {
+	const apt = `echo "apt-get $*"; : >"${0%/*}/redis-server"; /bin/chmod +x "${0%/*}/redis-server"`
+	cases := map[string]struct {
+		there  bool
+		id     string
+		output string
+	}{
+		"a server is there":        {true, "echo 0", "Redis: "},
+		"none, and root on Debian": {false, "echo 0", "apt-get install -y -qq --no-install-recommends redis-server"},
+		"none, and not root":       {false, "echo 1000", "need a Redis server: apt-get install redis-server"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkplace(t)
+			t.Setenv("PATH", w.bin) // the machine's own server is out of sight
+			w.program(t, "go", `[ "$1" != env ] || echo cc`)
+			w.program(t, "cc", "exit 0")
+			w.program(t, "apt-get", apt)
+			w.program(t, "id", c.id)
+			if c.there {
+				w.program(t, "redis-server", "exit 0")
+			}
+			output, ok := w.run(t, "setup.sh")
+			if !ok {
+				t.Errorf("failed:\n%s", output)
 			}
 			contains(t, output, c.output)
 		})

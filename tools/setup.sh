@@ -1,7 +1,8 @@
 #!/bin/sh
-# Sees to what the tests need beside Go modules: Go itself, and a C compiler with
-# its headers for the race detector. Installs the compiler where it may (root on
-# Debian), else says what is missing.
+# Sees to what the tests need beside Go modules: Go itself, a C compiler with its
+# headers for the race detector, and a Redis server. Installs the latter two where
+# it may (root on Debian), else says what is missing. Only the tests that want
+# Redis can do without: they are skipped then, but not in CI.
 set -eu
 
 if ! command -v go >/dev/null; then
@@ -11,21 +12,30 @@ fi
 go version
 
 compiles() {
-	# CC may be several words, such as `ccache gcc`.
-	# shellcheck disable=SC2046
 	printf '#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n' |
-		$(go env CC) -x c -o /dev/null - 2>/dev/null
+		"$(go env CC)" -x c -o /dev/null - 2>/dev/null
 }
 
-if compiles; then
-	echo "C compiler: $(go env CC)"
-	exit 0
-fi
-if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+has_redis() { command -v redis-server >/dev/null; }
+
+may_install() { [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; }
+
+missing=
+compiles || missing="gcc libc6-dev"
+has_redis || missing="$missing redis-server"
+if [ -n "$missing" ] && may_install; then
 	apt-get update -qq
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev
+	# shellcheck disable=SC2086 # several names
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
 fi
+
 if ! compiles; then
 	echo "setup: the race detector needs a C compiler: apt-get install gcc libc6-dev, or set CC" >&2
 	exit 1
+fi
+echo "C compiler: $(go env CC)"
+if has_redis; then
+	echo "Redis: $(command -v redis-server)"
+else
+	echo "setup: some tests need a Redis server: apt-get install redis-server" >&2
 fi

@@ -54,7 +54,7 @@ func hostFunctions() []hostFunction {
 	groups := [][]hostFunction{
 		headerFunctions(), bufferFunctions(), sharedDataFunctions(), metricFunctions(),
 		propertyFunctions(), upstreamFunctions(), streamFunctions(), pluginFunctions(),
-		outsideFunctions(),
+		httpFunctions(), redisFunctions(), grpcFunctions(), queueFunctions(),
 	}
 	var all []hostFunction
 	for _, group := range groups {

@@ -64,9 +64,17 @@ func (c *call) buffer(which bufferType) ([]byte, Status) {
 			return nil, StatusNotFound
 		}
 		return []byte(*c.worker.configuration), StatusOK
-	case bufferVMConfiguration, bufferCallData, bufferRedisCallResponse:
+	case bufferRedisCallResponse:
+		if c.worker.answer != nil {
+			return c.worker.answer.redis, StatusOK
+		}
+		return nil, StatusOK
+	case bufferVMConfiguration, bufferCallData:
 		return nil, StatusOK
 	case bufferHTTPCallResponseBody:
+		if answer := c.worker.httpAnswer(); answer.isHTTP {
+			return answer.body, StatusOK
+		}
 		return nil, StatusNotFound
 	}
 	if which >= bufferTypes {

@@ -94,6 +94,12 @@ func getHeadersSize(c *call) Status {
 // (getConstMap in source/extensions/common/wasm/context.cc): during the log
 // phase the access logger's maps, else those that a callback has left open.
 func (c *call) openMap(which mapType) (Headers, bool) {
+	switch which {
+	case mapHTTPCallResponseHeaders:
+		return c.worker.httpAnswer().headers, c.worker.httpAnswer().isHTTP
+	case mapHTTPCallResponseTrailers:
+		return c.worker.httpAnswer().trailers, len(c.worker.httpAnswer().trailers) > 0
+	}
 	stream := c.worker.currentStream()
 	if stream == nil {
 		return nil, false
@@ -113,8 +119,8 @@ func (c *call) openMap(which mapType) (Headers, bool) {
 	}
 }
 
-// changeMap changes a map that is open. A change of request headers makes Envoy
-// choose the route again unless the plugin has switched that off.
+// changeMap changes a map that is open. A change of request headers clears the
+// route cache unless the plugin has switched that off.
 func (c *call) changeMap(change func(*Headers)) Status {
 	which := mapType(c.number(0))
 	stream := c.worker.currentStream()
@@ -128,6 +134,7 @@ func (c *call) changeMap(change func(*Headers)) Status {
 	change(headers)
 	if which == mapRequestHeaders && !stream.keepRoute {
 		stream.routeCleared = true
+		stream.clearRoute()
 	}
 	return StatusOK
 }

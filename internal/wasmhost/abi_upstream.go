@@ -17,6 +17,7 @@ func getUpstreamHosts(c *call) Status {
 	if stream == nil {
 		return StatusBadArgument
 	}
+	stream.refreshRoute(stream.requestHeaders())
 	hosts := stream.route.hosts()
 	if len(hosts) == 0 {
 		return c.give(0, nil)

@@ -3,10 +3,15 @@
 // data, virtual or real time, and faults on demand.
 //
 // A [Plugin] is loaded once; its [Worker]s take streams and ticks; a [Stream] is
-// one request with its response on its way through the plugin's filter, which is
-// alone in its chain, right in front of the router. The caller is the rest of
-// the gateway: it hands in headers, body and trailers as they come, says what
-// the router knows, and acts on what the filter lets out.
+// one request with its response on its way through the plugin's filter, alone in
+// front of the router, and a [ChainStream] the same through the filters of a
+// [Chain]. The caller is the rest of the gateway: it hands in headers, body and
+// trailers as they come, says what the router knows, and acts on what the last
+// filter lets out.
+//
+// What a plugin calls itself is behind the names of Options.Clusters. Calls are
+// made at once and their answers wait until the owner of the worker asks for
+// [Worker.Deliver], so virtual time stays deterministic.
 //
 // The rules are those of ABI 0.2.100 as Higress implements it. Where they are
 // not obvious the code names the source: proxy-wasm-cpp-host and Envoy, both in
@@ -17,7 +22,6 @@
 // Not modelled: the canary VM that Envoy starts before the base VM; buffer
 // limits and watermarks; 1xx responses and metadata frames; TCP; what joins
 // several values of one header; the replacement of a VM that has trapped
-// (FAIL_RELOAD is not in Higress's resource). Calls to other clusters are
-// answered as for a cluster that does not exist, shared queues as not
-// implemented.
+// (FAIL_RELOAD is not in Higress's resource); plugins that share a VM; gRPC that
+// succeeds. Shared queues are answered as not implemented.
 package wasmhost

@@ -26,6 +26,7 @@ const (
 // and the commonHandleAfter… functions) with this filter alone in the chain.
 type half struct {
 	stream                                      *Stream
+	next                                        *half // of the next filter; nil: the router, or the client
 	headersCallback, dataCallback, trailersCall string
 
 	headers, trailers         Headers
@@ -45,10 +46,20 @@ type half struct {
 	holding      bool // held is to be passed on, maybe empty
 	accumulating bool // the guest sees all that is held, not the last chunk alone
 
-	out               []byte // body that has left the filter and nobody has taken
+	out               []byte // body that has left the last filter and nobody has taken
 	ended             bool   // the last piece has left the filter
 	bytesIn, bytesOut uint64
 }
+
+// enter brings the headers to the filter, which is created by a request's.
+func (h *half) enter(headers Headers, end bool) {
+	if h.isRequest() {
+		h.stream.create()
+	}
+	h.takeHeaders(headers, end)
+}
+
+func (h *half) isRequest() bool { return h == &h.stream.request }
 
 func (h *half) takeHeaders(headers Headers, end bool) {
 	h.started, h.complete, h.lastPiece = true, end, end
@@ -106,8 +117,9 @@ func (h *half) filterData(data []byte, end bool) {
 		h.resume()
 		return
 	}
-	h.pass(piece, end)
-	if h.hasTrailers && !hadTrailers {
+	added := h.hasTrailers && !hadTrailers
+	h.pass(piece, end && !added)
+	if added {
 		h.passTrailers()
 	}
 }
@@ -164,7 +176,7 @@ func (h *half) resume() {
 	h.state, h.accumulating = iterating, false
 	trailers := h.hasTrailers && !h.trailersLeft
 	h.releaseHeaders(h.complete && !h.holding && !trailers)
-	if h.holding {
+	if h.holding && !h.aborted {
 		data := h.held
 		h.held, h.holding = nil, false
 		if fromHere {
@@ -202,28 +214,46 @@ func (h *half) releaseHeaders(end bool) {
 	}
 	h.released = true
 	h.ended = h.ended || end
-	if h == &h.stream.request {
-		h.stream.atRouter = h.stream.override
+	switch {
+	case h.next != nil:
+		h.next.enter(h.headers, end)
+	case h.isRequest():
+		h.stream.reachRouter()
 	}
 }
 
 func (h *half) pass(data []byte, end bool) {
-	if h.ended {
+	if h.ended || h.aborted {
+		return
+	}
+	h.bytesOut += uint64(len(data))
+	h.ended = end
+	if h.next != nil {
+		h.next.takeData(data, end)
 		return
 	}
 	h.out = append(h.out, data...)
-	h.bytesOut += uint64(len(data))
-	h.ended = end
-	if reply := h.stream.reply; reply != nil && h == &h.stream.response {
+	if reply := h.stream.reply; reply != nil && !h.isRequest() {
 		reply.Body = append(reply.Body, data...)
 	}
 }
 
 func (h *half) passTrailers() {
-	if h.trailersLeft {
+	if h.trailersLeft || h.aborted {
 		return
 	}
 	h.trailersLeft, h.ended = true, true
+	if h.next != nil {
+		h.next.takeTrailers(h.trailers)
+	}
+}
+
+// replace hands the client a whole response in place of the one that is still
+// on its way.
+func (h *half) replace(headers Headers, body []byte) {
+	h.aborted, h.started, h.released, h.ended = true, true, true, true
+	h.headers, h.out = headers, append(h.out, body...)
+	h.bytesOut += uint64(len(body))
 }
 
 // take hands out the body that has left the filter since the last time.

@@ -30,32 +30,43 @@ const (
 
 // sendLocalReply answers the request. As Envoy does (sendLocalReply in
 // source/common/http/filter_manager.cc): when no response has begun, the reply
-// passes the filters' response callbacks, this one included; when response
-// headers are on their way through the filters, it goes past them; when they
-// have reached the client, all that is left is a reset.
-func (s *Stream) sendLocalReply(reply LocalReply) {
-	if s.reply != nil || s.wasReset || s.closed {
+// passes the response callbacks of all filters that have seen the request, the
+// one that replies included; when response headers are on their way through the
+// filters, it goes past them; when they have reached the client, all that is
+// left is a reset.
+func (e *Exchange) sendLocalReply(reply LocalReply) {
+	if e.reply != nil || e.wasReset || e.closed {
 		return
 	}
-	s.details = reply.Details
-	if s.response.released {
-		s.reset()
+	e.details = reply.Details
+	client := &e.atClient().response
+	if client.released {
+		e.reset()
 		return
 	}
-	s.request.aborted = true
-	headers, body := s.finishReply(reply)
-	s.reply = &LocalReply{StatusCode: reply.StatusCode, Details: reply.Details, GRPCStatus: reply.GRPCStatus}
-	if s.response.started {
-		s.response.aborted = true
-		s.response.headers = headers
-		s.response.releaseHeaders(len(body) == 0)
-		s.response.pass(body, true)
+	headers, body := finishReply(e.requestHeaders(), reply)
+	e.reply = &LocalReply{StatusCode: reply.StatusCode, Details: reply.Details, GRPCStatus: reply.GRPCStatus}
+	if e.endRequests() {
+		e.reply.Body = slices.Clone(body)
+		client.replace(headers, body)
 		return
 	}
-	s.response.takeHeaders(headers, len(body) == 0)
-	if len(body) > 0 {
-		s.response.takeData(body, true)
+	first := &e.atUpstream().response
+	first.takeHeaders(headers, len(body) == 0)
+	if len(body) > 0 && !first.aborted {
+		first.takeData(body, true)
 	}
+}
+
+// endRequests lets nothing of the request go on, nor of a response that has
+// begun, and tells whether one had.
+func (e *Exchange) endRequests() (begun bool) {
+	begun = e.atUpstream().response.started
+	for _, s := range e.filters {
+		s.request.aborted = true
+		s.response.aborted = s.response.aborted || begun
+	}
+	return begun
 }
 
 // fail answers 503 for a plugin that is dead under FailClose (failStream in
@@ -68,10 +79,10 @@ func (s *Stream) fail() {
 
 // finishReply adds what Envoy adds to a local reply (prepareLocalReply in
 // source/common/http/utility.cc).
-func (s *Stream) finishReply(reply LocalReply) (Headers, []byte) {
+func finishReply(request Headers, reply LocalReply) (Headers, []byte) {
 	headers := Headers{{":status", strconv.Itoa(int(reply.StatusCode))}}
 	headers = append(headers, reply.Headers...)
-	if s.isGRPC() {
+	if isGRPC(request) {
 		return grpcReply(headers, reply), nil
 	}
 	if len(reply.Body) == 0 {
@@ -83,7 +94,7 @@ func (s *Stream) finishReply(reply LocalReply) (Headers, []byte) {
 	if _, found := headers.Get("content-type"); !found {
 		headers.add("content-type", "text/plain")
 	}
-	if method, _ := s.request.headers.Get(":method"); method == "HEAD" {
+	if method, _ := request.Get(":method"); method == "HEAD" {
 		return headers, nil
 	}
 	return headers, slices.Clone(reply.Body)
@@ -126,8 +137,8 @@ func grpcStatusOf(code uint32) int32 {
 	}
 }
 
-func (s *Stream) isGRPC() bool {
-	contentType, _ := s.request.headers.Get("content-type")
+func isGRPC(request Headers) bool {
+	contentType, _ := request.Get("content-type")
 	return contentType == "application/grpc" || strings.HasPrefix(contentType, "application/grpc+")
 }
 

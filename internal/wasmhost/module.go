@@ -167,6 +167,7 @@ func (m *Module) instantiate(w *Worker, o *Options) error {
 		onRequestHeaders, onRequestBody, onRequestTrailers,
 		onResponseHeaders, onResponseBody, onResponseTrailers,
 		onLog, onDone, onDelete,
+		onHTTPCallResponse, onRedisCallResponse, onGRPCClose,
 	} {
 		if function := module.ExportedFunction(name); function != nil {
 			w.exports[name] = function

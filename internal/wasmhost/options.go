@@ -18,6 +18,9 @@ type Options struct {
 	// Seed is where everything random that a guest sees comes from. Each VM has
 	// a stream of its own; the same seed and the same calls give the same log.
 	Seed uint64
+	// Clusters are the clusters, by name, that the plugin can call itself, beside
+	// the one that a request is routed to.
+	Clusters map[string]Cluster
 	// Faults are the faults on demand; nil means none.
 	Faults *Faults
 	// OnLog takes the log; nil drops it. It is called on the goroutine that runs

@@ -22,8 +22,8 @@ type Plugin struct {
 	workers  []*Worker
 }
 
-// Load compiles the module, unless Options.Module brings it, and starts the base VM, then the workers, each with
-// the configuration. It fails with *UnknownImportsError when the module imports
+// Load compiles the module, unless Options.Module brings it, and starts the base
+// VM, then the workers, each with the configuration. It fails with *UnknownImportsError when the module imports
 // what the host lacks, with *ConfigurationRefusedError when the plugin refuses
 // its configuration, and with *TrapError when a VM dies on the way. Nothing is
 // left running after an error.
@@ -77,6 +77,7 @@ func (p *Plugin) newWorker(ctx context.Context, index int) *Worker {
 		streams: map[uint32]*Stream{},
 		counts:  make([]uint64, len(p.module.functions)),
 		started: map[string]uint64{},
+		redis:   map[string]RedisClient{},
 	}
 	w.ctx = context.WithValue(context.WithoutCancel(ctx), workerKey{}, w)
 	w.stdout = &lineWriter{emit: func(line string) { w.log(LogInfo, FromStdout, line) }}
@@ -159,6 +160,9 @@ func (p *Plugin) Close(ctx context.Context) error {
 
 // free ends the VMs, and the module when it is the plugin's own.
 func (p *Plugin) free(ctx context.Context) error {
+	for _, w := range p.all() {
+		w.closeRedis()
+	}
 	if p.options.Module == nil {
 		return p.module.Close(ctx)
 	}

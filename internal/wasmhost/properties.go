@@ -68,6 +68,7 @@ func (s *Stream) attribute(path []string) ([]byte, bool) {
 func (s *Stream) plainAttribute(name string) ([]byte, bool) {
 	switch name {
 	case "route_name":
+		s.refreshRoute(s.requestHeaders())
 		return textProperty(s.route.Name)
 	case "cluster_name":
 		return textProperty(s.route.Cluster)
@@ -89,7 +90,7 @@ func (s *Stream) requestAttribute(path []string) ([]byte, bool) {
 	case "size":
 		return s.requestSize(open)
 	case "total_size":
-		return IntegerProperty(int64(s.request.bytesIn)), true
+		return IntegerProperty(int64(s.atClient().request.bytesIn)), true
 	case "duration":
 		return IntegerProperty(int64(s.duration)), s.logging
 	}
@@ -139,21 +140,21 @@ func requestHeaderAttribute(headers Headers, name string) ([]byte, bool) {
 // client (chargeStats in Envoy's conn_manager_impl.cc), so not yet in the
 // plugin's response headers callback.
 func (s *Stream) responseAttribute(path []string) ([]byte, bool) {
-	response := &s.response
+	response, client := &s.response, &s.atClient().response
 	if path[0] == "headers" && len(path) == 2 && (response.headersOpen || s.logging) {
 		return headerProperty(response.headers, path[1])
 	}
 	switch path[0] {
 	case "code":
-		status, _ := response.headers.Get(":status")
+		status, _ := client.headers.Get(":status")
 		code, err := strconv.ParseInt(status, 10, 64)
-		return IntegerProperty(code), err == nil && response.released
+		return IntegerProperty(code), err == nil && client.released
 	case "code_details":
 		return textProperty(s.details)
 	case "flags":
 		return IntegerProperty(int64(s.flags)), true
 	case "size", "total_size":
-		return IntegerProperty(int64(response.bytesOut)), true
+		return IntegerProperty(int64(client.bytesOut)), true
 	}
 	return nil, false
 }

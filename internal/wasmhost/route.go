@@ -11,6 +11,15 @@ type Route struct {
 	Hosts func() []Host
 }
 
+// RouteTable finds the route for a request by its headers, which it must not
+// keep. It runs on the worker's goroutine.
+type RouteTable func(request Headers) (route Route, found bool)
+
+// FixedRoute is a table in which every request has that route.
+func FixedRoute(r Route) RouteTable {
+	return func(Headers) (Route, bool) { return r, true }
+}
+
 // Host is one endpoint of a cluster.
 type Host struct {
 	Address string // as Envoy prints it: 10.0.0.7:8000, [2001:db8::7]:8000

@@ -26,59 +26,72 @@ func (f Flow) String() string {
 	return names[f]
 }
 
-// Stream is one HTTP request and its response on their way through the plugin's
-// filter. It belongs to its worker: one goroutine at a time. Its methods return
-// errors only for calls in an impossible order; a trap shows in
-// Worker.Trapped and in what the fail policy makes of the stream.
+// Stream is one HTTP request and its response on their way through one plugin's
+// filter, which is alone in its chain unless a [Chain] has made it. It belongs
+// to its worker: one goroutine at a time. Its methods return errors only for
+// calls in an impossible order; a trap shows in Worker.Trapped and in what the
+// fail policy makes of the stream.
 type Stream struct {
+	*Exchange
 	worker *Worker
 	root   *root
 	id     uint32
-	route  Route
 
 	request, response half
 
 	absent     bool // the VM was dead before, under FailOpen: no filter
 	created    bool // the guest knows the context
 	logging    bool // proxy_on_log is running
-	closed     bool
-	wasReset   bool
 	replyAsked bool
-	reply      *LocalReply
 
-	override, atRouter string
-	keepRoute          bool // clear_route_cache=off
-	routeCleared       bool
-	upstream           string
-	attempt            uint64
-	details            string
-	flags              uint64
-	given              map[string][]byte // SetProperty, HideProperty (nil value)
-	state              map[string][]byte // set by the plugin
-	started            time.Duration
-	startedAt          time.Time
-	duration           time.Duration
+	keepRoute    bool // clear_route_cache=off
+	routeCleared bool
+	started      time.Duration
+	startedAt    time.Time
+	duration     time.Duration
 }
 
-// NewStream begins a stream on this worker. It must be closed. The base VM
-// takes none.
-func (w *Worker) NewStream(r Route) (*Stream, error) {
-	if w.index == BaseVM {
-		return nil, errors.New("the base VM runs on the main thread and takes no streams: use a worker")
+// NewStream begins a stream with a fixed route on this worker. It must be
+// closed. The base VM takes none.
+func (w *Worker) NewStream(r Route) (*Stream, error) { return w.NewRoutedStream(FixedRoute(r)) }
+
+// NewRoutedStream begins a stream whose route is found in a table: when the
+// request comes, and again after the plugin has cleared the route cache.
+func (w *Worker) NewRoutedStream(table RouteTable) (*Stream, error) {
+	if err := w.takesStreams(); err != nil {
+		return nil, err
 	}
+	e := newExchange(table)
+	return w.addFilter(e), nil
+}
+
+func (w *Worker) takesStreams() error {
+	if w.index == BaseVM {
+		return errors.New("the base VM runs on the main thread and takes no streams: use a worker")
+	}
+	return nil
+}
+
+// addFilter puts this worker's filter behind the others of the exchange: the
+// request comes to it from the one before, the response goes there.
+func (w *Worker) addFilter(e *Exchange) *Stream {
 	s := &Stream{
-		worker: w, root: w.serving, id: w.newID(), route: r,
+		Exchange: e,
+		worker:   w, root: w.serving, id: w.newID(),
 		absent:    w.dead() && w.plugin.options.FailPolicy == FailOpen,
-		given:     map[string][]byte{},
-		state:     map[string][]byte{},
 		started:   w.plugin.options.Clock.Monotonic(),
 		startedAt: w.plugin.options.Clock.Wall(),
 	}
 	s.request = half{stream: s, headersCallback: onRequestHeaders, dataCallback: onRequestBody, trailersCall: onRequestTrailers}
 	s.response = half{stream: s, headersCallback: onResponseHeaders, dataCallback: onResponseBody, trailersCall: onResponseTrailers}
+	if len(e.filters) > 0 {
+		before := e.atUpstream()
+		before.request.next, s.response.next = &s.request, &before.response
+	}
+	e.filters = append(e.filters, s)
 	w.streams[s.id] = s
 	s.root.streams++
-	return s, nil
+	return s
 }
 
 // ID is the stream's context id, as the guest sees it.
@@ -90,9 +103,9 @@ func (s *Stream) RequestHeaders(h Headers, endStream bool) (Flow, error) {
 	if s.closed || s.request.started {
 		return 0, s.misuse("RequestHeaders")
 	}
-	s.create()
 	if s.open(&s.request) {
-		s.request.takeHeaders(h, endStream)
+		s.refreshRoute(h)
+		s.request.enter(h, endStream)
 	}
 	return s.request.flow(), nil
 }
@@ -157,30 +170,28 @@ func (s *Stream) ResponseTrailers(h Headers) (Flow, error) {
 	return s.response.flow(), nil
 }
 
-// Close ends the stream, finished or not, once; more calls do nothing. The
-// order of the callbacks is Envoy's (doDeferredStreamDestroy in
-// source/common/http/conn_manager_impl.cc, then onDestroy of the Wasm filter):
-// proxy_on_log, proxy_on_done, proxy_on_delete. A stream whose request headers
-// the filter never saw is created first, as Envoy's access log does.
-func (s *Stream) Close() error {
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	w := s.worker
-	s.duration = w.plugin.options.Clock.Monotonic() - s.started
+// log shows the guest the finished stream.
+func (s *Stream) log() {
+	s.duration = s.worker.plugin.options.Clock.Monotonic() - s.started
 	s.create()
+	if s.absent {
+		return
+	}
+	s.logging = true
+	s.worker.invoke(onLog, s.id)
+	s.logging = false
+}
+
+// destroy ends the guest's context.
+func (s *Stream) destroy() {
+	w := s.worker
 	if !s.absent {
-		s.logging = true
-		w.invoke(onLog, s.id)
-		s.logging = false
 		w.invoke(onDone, s.id)
 		w.invoke(onDelete, s.id)
 	}
 	delete(w.streams, s.id)
 	s.root.streams--
 	w.finishIfIdle(s.root)
-	return nil
 }
 
 func (s *Stream) create() {
@@ -193,11 +204,6 @@ func (s *Stream) create() {
 
 // open tells whether pieces of that direction still go through the filter.
 func (s *Stream) open(h *half) bool { return s.reply == nil && !s.wasReset && !h.aborted }
-
-func (s *Stream) reset() {
-	s.wasReset = true
-	s.request.aborted, s.response.aborted = true, true
-}
 
 // callback shows the guest one piece. A filter that is absent, that never saw
 // the request, or whose VM is dead lets the piece go on; under FailClose a dead
@@ -221,3 +227,7 @@ func (s *Stream) misuse(method string) error {
 	return fmt.Errorf("stream %d: %s does not fit: closed=%t, request started=%t complete=%t, response started=%t complete=%t",
 		s.id, method, s.closed, s.request.started, s.request.complete, s.response.started, s.response.complete)
 }
+
+// RouteCacheCleared tells whether this filter's plugin changed a request header
+// while clear_route_cache was not off.
+func (s *Stream) RouteCacheCleared() bool { return s.routeCleared }

@@ -26,6 +26,10 @@ const (
 	onLog              = "proxy_on_log"
 	onDone             = "proxy_on_done"
 	onDelete           = "proxy_on_delete"
+
+	onHTTPCallResponse  = "proxy_on_http_call_response"
+	onRedisCallResponse = "proxy_on_redis_call_response"
+	onGRPCClose         = "proxy_on_grpc_close"
 )
 
 // Worker is one Envoy worker thread with its VM. It is not safe for concurrent
@@ -49,6 +53,12 @@ type Worker struct {
 	counts  []uint64          // host calls by index of Module.functions
 	started map[string]uint64 // callbacks by name
 
+	// Calls to other clusters.
+	redis      map[string]RedisClient // by cluster
+	lastCall   uint32
+	pending    []*answer
+	statusCode uint32 // of the last answer
+
 	// What holds while a callback runs.
 	phase         string
 	context       uint32   // that was called
@@ -56,6 +66,7 @@ type Worker struct {
 	stopIteration bool     // a local reply was asked for
 	after         []func() // runs when the callback has returned
 	configuration *string  // readable while the plugin is being configured
+	answer        *answer  // readable while its callback runs
 	listening     bool
 	heard         []LogLine // while listening
 }
@@ -210,6 +221,8 @@ func (w *Worker) enter(function api.Function, args []uint64) ([]uint64, error) {
 func (w *Worker) die(callback string, err error) {
 	w.flush()
 	w.trap = &TrapError{Worker: w.index, Phase: callback, Err: err}
+	w.pending = nil
+	w.closeRedis()
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	w.log(LogCritical, FromHost, fmt.Sprintf("the VM is dead, trapped in %s: %s", callback, reason))
 	if closeErr := w.module.Close(w.ctx); closeErr != nil {

@@ -16,7 +16,7 @@ var commands = map[string]func(a []string) string{
 
 	"header":         func(a []string) string { return getHeader(a[0], a[1]) },
 	"header-add":     func(a []string) string { return rawStatus(addHeader(a[0], a[1], a[2])) },
-	"header-replace": func(a []string) string { return rawStatus(replaceHeader(a[0], a[1], a[2])) },
+	"header-replace": func(a []string) string { return rawStatus(replaceHeader(a[0], a[1], spaced(a[2]))) },
 	"header-remove":  func(a []string) string { return rawStatus(removeHeader(a[0], a[1])) },
 	"headers":        func(a []string) string { return pairs(getHeaders(a[0])) },
 	"headers-size":   func(a []string) string { return headersSize(a[0]) },
@@ -88,23 +88,40 @@ var commands = map[string]func(a []string) string{
 	"close":        func(a []string) string { return rawStatus(closeStream(uint32(integer(a[0])))) },
 	"reply": func(a []string) string {
 		return fail(proxywasm.SendHttpResponseWithDetail(
-			uint32(integer(a[0])), strings.ReplaceAll(a[1], "+", " "), [][2]string{{"From", "probe"}}, []byte(a[2]), -1))
+			uint32(integer(a[0])), spaced(a[1]), [][2]string{{"From", "probe"}}, []byte(a[2]), -1))
 	},
 	"inject": func(a []string) string {
 		return fail(proxywasm.InjectEncodedDataToFilterChain([]byte(a[0]), a[1] == "end"))
 	},
 
-	"http": func([]string) string {
-		_, err := proxywasm.DispatchHttpCall("elsewhere", [][2]string{{":method", "GET"}, {":path", "/"}, {":authority", "a"}}, nil, nil, 100, func(int, int, int) {})
+	"http": func(a []string) string {
+		_, err := proxywasm.DispatchHttpCall(a[0], [][2]string{{":method", "GET"}, {":path", "/"}, {":authority", "a"}}, []byte(a[1]), nil, 100,
+			func(headers, body, trailers int) {
+				answered(fmt.Sprintf("http answer headers=%d body=%d trailers=%d", headers, body, trailers))
+			})
+		return fail(err)
+	},
+	"http-incomplete": func(a []string) string {
+		_, err := proxywasm.DispatchHttpCall(a[0], [][2]string{{":method", "GET"}, {":path", "/"}}, nil, nil, 100, func(int, int, int) {})
 		return fail(err)
 	},
 	"http-response": func([]string) string { return pairs(proxywasm.GetHttpCallResponseHeaders()) },
-	"redis-init":    func([]string) string { return fail(proxywasm.RedisInit("elsewhere", "", "", 100)) },
-	"redis-call": func([]string) string {
-		_, err := proxywasm.DispatchRedisCall("elsewhere", []byte("PING"), func(int, int) {})
+	"http-trailers": func([]string) string { return pairs(proxywasm.GetHttpCallResponseTrailers()) },
+	"http-body":     func([]string) string { return result(proxywasm.GetHttpCallResponseBody(0, 1000)) },
+	"redis-init": func(a []string) string {
+		return fail(proxywasm.RedisInit(a[0], strings.TrimPrefix(a[1], "-"), a[2], 1000))
+	},
+	"redis-call": func(a []string) string {
+		_, err := proxywasm.DispatchRedisCall(a[0], []byte(strings.Join(a[1:], " ")+"\r\n"), func(status, size int) {
+			answered(fmt.Sprintf("redis answer status=%d size=%d", status, size))
+		})
 		return fail(err)
 	},
-	"grpc": func([]string) string { return grpc() },
+	"redis-reply": func([]string) string { return result(proxywasm.GetRedisCallResponse(0, 1000)) },
+	"grpc":        func(a []string) string { return grpc(a[0]) },
+	"grpc-call":   func(a []string) string { return grpcOpen(a[0]) },
+	"grpc-cancel": func(a []string) string { return rawStatus(grpcCancel(uint32(integer(a[0])))) },
+	"status":      func([]string) string { return lastStatus() },
 	"queue-register": func([]string) string {
 		_, err := proxywasm.RegisterSharedQueue("q")
 		return fail(err)
@@ -138,6 +155,22 @@ var commands = map[string]func(a []string) string{
 	"nil-read": func([]string) string {
 		return rawStatus(badPointer())
 	},
+}
+
+// spaced lets an argument have blanks, for which it has "+".
+func spaced(text string) string { return strings.ReplaceAll(text, "+", " ") }
+
+// answered is runAnswer; a variable, since a command needs what runs commands.
+var answered func(what string)
+
+// runAnswer logs an answer and runs what shared data holds under "answer".
+func runAnswer(what string) {
+	logf("%s", what)
+	script, _, err := proxywasm.GetSharedData("answer")
+	if err != nil {
+		return
+	}
+	run(string(script))
 }
 
 // sharedAdd counts under a key, with the retries of a CAS loop.

@@ -12,7 +12,10 @@ import (
 
 func main() {}
 
-func init() { proxywasm.SetVMContext(&vm{}) }
+func init() {
+	answered = runAnswer
+	proxywasm.SetVMContext(&vm{})
+}
 
 type vm struct{ types.DefaultVMContext }
 
