@@ -1,26 +1,32 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"endpoint-breaker/internal/demo"
+	"endpoint-breaker/internal/liveview"
 )
 
 const defaultScale = 10
 
 type demoFlags struct {
-	wasm, out string
-	workers   int
-	rate      float64
-	scale     float64
-	realTime  bool
-	seed      uint64
+	wasm, out  string
+	workers    int
+	rate       float64
+	scale      float64
+	realTime   bool
+	seed       uint64
+	plain      bool
+	screenshot string
 }
 
 func demoCommand() *cobra.Command {
@@ -32,8 +38,11 @@ func demoCommand() *cobra.Command {
 servers, under load. One of them turns slow; the plugin finds it, keeps new
 requests away from it, and lets it come back when its block is over.
 
-Progress is printed while it runs, then a table, then each condition with ✓ or ✗
-and its numbers. A picture of it all is written as a PNG. The exit code is 0 when
+A live view shows it while it runs: per endpoint its state, requests per second,
+latency and how much longer it is blocked; q leaves it, and ends the demo. Without
+a terminal, with TERM=dumb, in CI or with --plain there are plain lines instead.
+
+Then follow a table and each condition with ✓ or ✗ and its numbers. A picture of it all is written as a PNG. The exit code is 0 when
 every condition holds: the slow endpoint was blocked in time and once, no other
 endpoint was, it got no new request while blocked, it came back, and nobody got
 an error.
@@ -43,7 +52,8 @@ which takes about 25 seconds.`,
 		Example: `  lab demo                        # about 25 seconds
   lab demo --scale 20 --rate 80   # faster, and more requests
   lab demo --real-time            # 70s / 5s / 45s as deployed, about 4 minutes
-  lab demo --workers 4 --out /tmp/demo.png`,
+  lab demo --workers 4 --out /tmp/demo.png
+  lab demo --plain --screenshot docs/live-view.svg`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -56,6 +66,8 @@ which takes about 25 seconds.`,
 	cmd.Flags().Float64Var(&flags.scale, "scale", defaultScale, "how many times faster than deployed time runs, 1 to 50")
 	cmd.Flags().BoolVar(&flags.realTime, "real-time", false, "the same as --scale 1")
 	cmd.Flags().Uint64Var(&flags.seed, "seed", 1, "decides the arrivals, the requests and the servers' jitter")
+	cmd.Flags().BoolVar(&flags.plain, "plain", false, "plain lines instead of the live view")
+	cmd.Flags().StringVar(&flags.screenshot, "screenshot", "", "also draw the live view, as it stands during the block, to this SVG file")
 	cmd.MarkFlagsMutuallyExclusive("scale", "real-time")
 	return cmd
 }
@@ -75,14 +87,66 @@ func (f demoFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
+	for _, file := range []string{f.out, f.screenshot} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+	}
 	recording, err := demo.Run(cmd.Context(), demo.Options{
-		Wasm: wasm, Plan: plan, Workers: f.workers, Rate: f.rate, Seed: f.seed, Progress: out,
+		Wasm: wasm, Plan: plan, Workers: f.workers, Rate: f.rate, Seed: f.seed, Audience: f.audience(cmd),
 	})
 	if err != nil {
 		return err
 	}
 	return f.report(cmd, recording)
+}
+
+func (f demoFlags) audience(cmd *cobra.Command) demo.Audience {
+	in, out := cmd.InOrStdin(), cmd.OutOrStdout()
+	audience := demo.Narrate(out)
+	if !f.plain && liveview.Possible(in, out, os.Getenv) {
+		terminal := liveview.Terminal{In: in, Out: out, Env: os.Environ()}
+		audience = viewThenLog(liveview.Show(terminal), out, cmd.ErrOrStderr())
+	}
+	if f.screenshot == "" {
+		return audience
+	}
+	return together(audience, liveview.Screenshot(f.screenshot))
+}
+
+// viewThenLog leaves the log of what happened where the view was. When the terminal
+// cannot show the view the story goes on in plain lines.
+func viewThenLog(show demo.Audience, out, errOut io.Writer) demo.Audience {
+	return func(ctx context.Context, board *demo.Board) error {
+		err := show(ctx, board)
+		switch {
+		case errors.Is(err, liveview.ErrQuit):
+			return quitError{err}
+		case err != nil:
+			fmt.Fprintf(errOut, "lab: plain lines, for the live view failed: %v\n", err)
+			return demo.Narrate(out)(ctx, board)
+		default:
+			demo.WriteLog(out, board.State())
+			return nil
+		}
+	}
+}
+
+// quitError is how a demo ends that somebody has left: as one that Ctrl-C has ended.
+type quitError struct{ error }
+
+// ExitCode is the program's.
+func (quitError) ExitCode() int { return interrupted }
+
+// together has several audiences follow one story; the first that fails ends it.
+func together(audiences ...demo.Audience) demo.Audience {
+	return func(ctx context.Context, board *demo.Board) error {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, follow := range audiences {
+			group.Go(func() error { return follow(ctx, board) })
+		}
+		return group.Wait()
+	}
 }
 
 func (f demoFlags) report(cmd *cobra.Command, recording *demo.Recording) error {
@@ -109,9 +173,6 @@ func (f demoFlags) report(cmd *cobra.Command, recording *demo.Recording) error {
 }
 
 func (f demoFlags) picture(recording *demo.Recording) (err error) {
-	if err := os.MkdirAll(filepath.Dir(f.out), 0o755); err != nil {
-		return err
-	}
 	file, err := os.Create(f.out)
 	if err != nil {
 		return err

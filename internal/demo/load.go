@@ -26,9 +26,7 @@ type load struct {
 	client   *http.Client
 	attacker *vegeta.Attacker
 	done     chan struct{}
-
-	mu      sync.Mutex
-	results []*vegeta.Result
+	results  []*vegeta.Result // complete when done is closed
 }
 
 func startLoad(url string, plan Plan, rate float64, seed uint64) *load {
@@ -46,17 +44,8 @@ func startLoad(url string, plan Plan, rate float64, seed uint64) *load {
 func (l *load) collect(results <-chan *vegeta.Result) {
 	defer close(l.done)
 	for result := range results {
-		l.mu.Lock()
 		l.results = append(l.results, result)
-		l.mu.Unlock()
 	}
-}
-
-// answered is the number of requests that are over.
-func (l *load) answered() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.results)
 }
 
 // stop sends nothing new, and returns the results when all requests are over.

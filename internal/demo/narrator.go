@@ -5,107 +5,88 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"endpoint-breaker/internal/gateway"
 )
 
-// lockedWriter is for the narrator and the workers' logs, which come at any time.
-type lockedWriter struct {
-	mu sync.Mutex
-	to io.Writer
-}
+// listenEvery is how often the narrator looks whether there is something to tell.
+const listenEvery = 50 * time.Millisecond
 
-func (w *lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.to.Write(p)
-}
-
-// narrator tells in plain lines what happens while it happens.
-type narrator struct {
-	stage *stage
-	load  *load
-	phase atomic.Int32
-	last  []gateway.HostState
-	at    time.Duration
-}
-
-func newNarrator(s *stage, l *load) *narrator {
-	return &narrator{stage: s, load: l, last: s.gateway.Hosts()}
-}
-
-func (n *narrator) opening() {
-	plan := n.stage.options.Plan
-	n.printf("three model servers behind %s: %s\n", n.stage.gateway.URL(), strings.Join(n.stage.addresses(), ", "))
-	n.printf("gateway workers: %d, clients: %g requests/s, timing: %s\n",
-		n.stage.options.Workers, n.stage.options.Rate, pace(plan))
-	n.printf("plugin: slow_threshold %s, dedup_window %s, confirm_count %d, block_ttl %s, check_interval %s; about %s in all\n\n",
-		short(plan.SlowThreshold), short(plan.DedupWindow), confirmCount, short(plan.BlockTTL), short(plan.CheckInterval), seconds(plan.Duration()))
-}
-
-// run prints a line every second, or less often when the story is long.
-func (n *narrator) run(ctx context.Context) error {
-	every := max(time.Second, (n.stage.options.Plan.Duration() / 40).Round(time.Second))
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			n.line()
+// Narrate tells in plain lines what happens while it happens: the events, and in
+// between how the traffic is spread.
+func Narrate(w io.Writer) Audience {
+	return func(ctx context.Context, board *Board) error {
+		ticker := time.NewTicker(listenEvery)
+		defer ticker.Stop()
+		n := &narrator{to: w, last: board.State()}
+		n.opening()
+		for {
+			select {
+			case <-ctx.Done():
+				n.events(board.State())
+				return nil
+			case <-ticker.C:
+				n.hear(board.State())
+			}
 		}
 	}
 }
 
-func (n *narrator) line() {
-	hosts, now := n.stage.gateway.Hosts(), n.stage.now()
-	var all, total uint64
-	placed := make([]uint64, len(hosts))
-	for i := range hosts {
-		placed[i] = hosts[i].Placed() - n.last[i].Placed()
+// WriteLog prints how the story was set up and every event so far, as Narrate does.
+func WriteLog(w io.Writer, s State) {
+	n := &narrator{to: w, last: s}
+	n.opening()
+	n.events(s)
+}
+
+// narrator turns states into lines. It knows what it has told already.
+type narrator struct {
+	to   io.Writer
+	told int   // events
+	last State // of the line about the traffic
+}
+
+func (n *narrator) opening() {
+	setting := n.last.Setting
+	plan := setting.Plan
+	addresses := make([]string, len(n.last.Endpoints))
+	for i, endpoint := range n.last.Endpoints {
+		addresses[i] = endpoint.Address
+	}
+	fmt.Fprintf(n.to, "three model servers behind %s: %s\n", setting.Gateway, strings.Join(addresses, ", "))
+	fmt.Fprintf(n.to, "gateway workers: %d, clients: %g requests/s, timing: %s\n", setting.Workers, setting.Rate, pace(plan))
+	fmt.Fprintf(n.to, "plugin: slow_threshold %s, dedup_window %s, confirm_count %d, block_ttl %s, check_interval %s; about %s in all\n\n",
+		short(plan.SlowThreshold), short(plan.DedupWindow), confirmCount, short(plan.BlockTTL), short(plan.CheckInterval), seconds(plan.Duration()))
+}
+
+// hear tells what is new: a line about the traffic every second, or less often when the
+// story is long.
+func (n *narrator) hear(s State) {
+	every := max(time.Second, (s.Setting.Plan.Duration() / 40).Round(time.Second))
+	if s.At/every > n.last.At/every {
+		n.traffic(s)
+		n.last = s
+	}
+	n.events(s)
+}
+
+func (n *narrator) events(s State) {
+	for ; n.told < len(s.Events); n.told++ {
+		fmt.Fprintln(n.to, s.Events[n.told])
+	}
+}
+
+func (n *narrator) traffic(s State) {
+	all, waiting := 0, 0
+	placed := make([]int, len(s.Endpoints))
+	for i, endpoint := range s.Endpoints {
+		placed[i] = endpoint.Placed - n.last.Endpoints[i].Placed
 		all += placed[i]
-		total += hosts[i].Placed()
+		waiting += endpoint.Waiting
 	}
 	var shares strings.Builder
-	for i, server := range n.stage.servers {
-		fmt.Fprintf(&shares, "  %s %5s", server.Name(), share(int(placed[i]), int(all)))
+	for i, endpoint := range s.Endpoints {
+		fmt.Fprintf(&shares, "  %s %5s", endpoint.Name, share(placed[i], all))
 	}
-	n.event("%-9s %5.1f req/s %s   waiting %d", Phase(n.phase.Load()),
-		float64(all)/(now-n.at).Seconds(), shares.String(), max(int(total)-n.load.answered(), 0))
-	n.last, n.at = hosts, now
-}
-
-func (n *narrator) fault(endpoint string, answer time.Duration) {
-	n.phase.Store(int32(Slow))
-	n.event("► %s turns slow: an answer now takes %s, its health checks stay green", endpoint, answer)
-}
-
-func (n *narrator) gaveUp(endpoint string, after time.Duration) {
-	n.event("► %s is not blocked after %s: giving up", endpoint, seconds(after))
-}
-
-func (n *narrator) blocked(b Block) {
-	n.phase.Store(int32(Blocked))
-	n.event("► the plugin blocks %s until %s (reason %s, strike %d)", b.Endpoint, seconds(b.Until), b.Reason, b.Strikes)
-}
-
-func (n *narrator) healed(endpoint string) {
-	n.event("► %s heals; the plugin cannot know yet", endpoint)
-}
-
-func (n *narrator) returned(endpoint string) {
-	n.phase.Store(int32(Returned))
-	n.event("► the block is over: %s is an endpoint like any other again", endpoint)
-}
-
-func (n *narrator) event(format string, values ...any) {
-	n.printf("%7.1f s  "+format+"\n", append([]any{n.stage.now().Seconds()}, values...)...)
-}
-
-func (n *narrator) printf(format string, values ...any) {
-	fmt.Fprintf(n.stage.options.Progress, format, values...)
+	fmt.Fprintf(n.to, "%7.1f s  %-9s %5.1f req/s %s   waiting %d\n",
+		s.At.Seconds(), s.Phase(), float64(all)/(s.At-n.last.At).Seconds(), shares.String(), waiting)
 }

@@ -58,9 +58,8 @@ func NewPlan(scale float64) (Plan, error) {
 		FirstToken:    scaled(800 * time.Millisecond),
 		PerToken:      scaled(25 * time.Millisecond),
 	}
-	expected := p.SlowThreshold + (confirmCount-1)*p.DedupWindow + confirmCount*p.CheckInterval
-	p.BlockWithin = expected * 3 / 2
-	p.GiveUpAfter = expected * 2
+	p.BlockWithin = p.blockExpected() * 3 / 2
+	p.GiveUpAfter = p.blockExpected() * 2
 	return p, nil
 }
 
@@ -83,6 +82,16 @@ func (p Plan) Configuration() string {
 // Duration is about how long the load lasts.
 func (p Plan) Duration() time.Duration {
 	return p.Healthy + p.SlowThreshold + p.DedupWindow + p.BlockTTL + p.Afterwards
+}
+
+// blockExpected is how long after the first request that gets stuck the block should come.
+func (p Plan) blockExpected() time.Duration {
+	return p.SlowThreshold + (confirmCount-1)*p.DedupWindow + confirmCount*p.CheckInterval
+}
+
+// recent is how far back rates and latencies look while the story is played.
+func (p Plan) recent() time.Duration {
+	return min(max(p.Duration()/15, time.Second), 10*time.Second)
 }
 
 // clientTimeout is so far above a slow answer that nobody ever runs into it.

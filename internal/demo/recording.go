@@ -64,6 +64,16 @@ func firstOf(endpoint string, blocks []Block) (Block, bool) {
 	return blocks[i], true
 }
 
+// latestOf returns the last block of the endpoint, the zero Block when there is none.
+func latestOf(endpoint string, blocks []Block) Block {
+	for _, block := range slices.Backward(blocks) {
+		if block.Endpoint == endpoint {
+			return block
+		}
+	}
+	return Block{}
+}
+
 // Phases are those that the story got to, in order.
 func (r *Recording) Phases() []Phase {
 	if _, blocked := r.Block(r.Slow); !blocked {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
@@ -21,15 +20,18 @@ import (
 type Options struct {
 	Wasm     []byte // the plugin as shipped
 	Plan     Plan
-	Workers  int     // of the gateway, at least 1
-	Rate     float64 // requests per second, above 0
-	Seed     uint64  // decides the arrivals, the requests and the servers' jitter
-	Progress io.Writer
+	Workers  int      // of the gateway, at least 1
+	Rate     float64  // requests per second, above 0
+	Seed     uint64   // decides the arrivals, the requests and the servers' jitter
+	Audience Audience // follows while it is played
 }
 
 func (o Options) check() error {
 	if o.Workers < 1 {
 		return fmt.Errorf("workers: %d given, at least 1 is needed", o.Workers)
+	}
+	if o.Audience == nil {
+		return errors.New("audience: none given")
 	}
 	if !(o.Rate > 0) {
 		return fmt.Errorf("rate: %g given, it must be above 0 requests per second", o.Rate)
@@ -43,10 +45,9 @@ func Run(ctx context.Context, o Options) (*Recording, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	o.Progress = &lockedWriter{to: o.Progress}
 	s, err := setUp(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, s.board.explain(err)
 	}
 	r, results, err := s.play(ctx)
 	// The last requests reach the access log when the gateway is closed.
@@ -62,24 +63,23 @@ func Run(ctx context.Context, o Options) (*Recording, error) {
 func (s *stage) play(ctx context.Context) (*Recording, []*vegeta.Result, error) {
 	s.begin()
 	load := startLoad(s.gateway.URL(), s.options.Plan, s.options.Rate, s.options.Seed)
-	narrator := newNarrator(s, load)
-	narrator.opening()
 
 	group, groupCtx := errgroup.WithContext(ctx)
 	storyCtx, over := context.WithCancel(groupCtx)
+	defer over()
 	group.Go(func() error { return s.watcher.run(storyCtx) })
-	group.Go(func() error { return narrator.run(storyCtx) })
+	group.Go(func() error { return s.options.Audience(storyCtx, s.board) })
 	r := &Recording{Plan: s.options.Plan, Slow: s.slow().Name()}
+	var results []*vegeta.Result
 	group.Go(func() error {
 		defer over()
-		return s.tell(storyCtx, r, narrator)
+		err := s.tell(storyCtx, r)
+		s.slow().Heal() // whatever happened, nobody need wait any longer
+		r.End = s.now()
+		results = load.stop()
+		return err
 	})
 	err := group.Wait()
-	over()
-
-	s.slow().Heal() // whatever happened, nobody need wait any longer
-	r.End = s.now()
-	results := load.stop()
 	for _, server := range s.servers {
 		r.Endpoints = append(r.Endpoints, server.Name())
 	}
@@ -88,14 +88,14 @@ func (s *stage) play(ctx context.Context) (*Recording, []*vegeta.Result, error) 
 }
 
 // tell is the story itself.
-func (s *stage) tell(ctx context.Context, r *Recording, n *narrator) error {
+func (s *stage) tell(ctx context.Context, r *Recording) error {
 	plan, slow := s.options.Plan, s.slow()
 	if err := s.until(ctx, plan.Healthy); err != nil {
 		return err
 	}
 	slow.SlowDown(plan.SlowAnswer)
 	r.Fault = s.now()
-	n.fault(slow.Name(), plan.SlowAnswer)
+	s.board.add(faultEvent(slow.Name(), plan.SlowAnswer))
 
 	patience, cancel := context.WithTimeout(ctx, plan.GiveUpAfter)
 	block, blocked := s.watcher.waitFor(patience, slow.Name())
@@ -104,22 +104,22 @@ func (s *stage) tell(ctx context.Context, r *Recording, n *narrator) error {
 		return ctx.Err()
 	}
 	if !blocked {
-		n.gaveUp(slow.Name(), plan.GiveUpAfter)
+		s.board.add(gaveUpEvent(slow.Name(), plan.GiveUpAfter))
 		return nil
 	}
-	n.blocked(block)
+	s.board.add(blockEvent(block))
 
 	if err := s.until(ctx, block.Since+plan.HealAfter); err != nil {
 		return err
 	}
 	slow.Heal()
 	r.Heal = s.now()
-	n.healed(slow.Name())
+	s.board.add(healEvent(slow.Name()))
 
 	if err := s.until(ctx, s.endOfBlock(slow)); err != nil {
 		return err
 	}
-	n.returned(slow.Name())
+	s.board.add(returnEvent(slow.Name()))
 	return s.until(ctx, s.endOfBlock(slow)+plan.Afterwards)
 }
 

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -30,16 +30,16 @@ func shipped(t *testing.T) []byte {
 	return wasm
 }
 
-func options(t *testing.T, progress io.Writer) Options {
+func options(t *testing.T, audience Audience) Options {
 	t.Helper()
 	plan, err := NewPlan(25) // faster, a busy machine would pass for a slow endpoint
 	require.NoError(t, err)
-	return Options{Wasm: shipped(t), Plan: plan, Workers: 2, Rate: 60, Seed: 1, Progress: progress}
+	return Options{Wasm: shipped(t), Plan: plan, Workers: 2, Rate: 60, Seed: 1, Audience: audience}
 }
 
 func TestTheShippedPluginMeetsEveryCondition(t *testing.T) {
 	var progress bytes.Buffer
-	recording, err := Run(t.Context(), options(t, &progress))
+	recording, err := Run(t.Context(), options(t, Narrate(&progress)))
 	require.NoError(t, err)
 	for _, finding := range Judge(recording) {
 		assert.True(t, finding.OK, finding.Text)
@@ -58,29 +58,68 @@ func TestTheShippedPluginMeetsEveryCondition(t *testing.T) {
 	assert.Len(t, workers, 2, "both workers had requests: %v", workers)
 }
 
-// writerFunc hears every line of the progress.
-type writerFunc func(line string)
-
-func (f writerFunc) Write(p []byte) (int, error) {
-	f(string(p))
-	return len(p), nil
+func TestTheBoardShowsTheBlockAsThePluginWroteIt(t *testing.T) {
+	var s State
+	_, err := Run(t.Context(), options(t, func(ctx context.Context, board *Board) error {
+		err := until(ctx, board, EventBlock)
+		s = board.State()
+		return errors.Join(err, errors.New("seen enough"))
+	}))
+	require.ErrorContains(t, err, "seen enough")
+	require.Len(t, s.Endpoints, 3)
+	blocked := s.Endpoints[1]
+	assert.Equal(t, Blocked, blocked.Phase)
+	assert.Equal(t, Blocked, s.Phase())
+	assert.Equal(t, s.Setting.Plan.BlockTTL, blocked.Block.Until-blocked.Block.Since)
+	assert.GreaterOrEqual(t, blocked.Oldest, s.Setting.Plan.SlowThreshold)
+	assert.Greater(t, blocked.Waiting, 1)
+	for _, i := range []int{0, 2} {
+		assert.Equal(t, Healthy, s.Endpoints[i].Phase)
+		assert.NotZero(t, s.Endpoints[i].Answered)
+	}
+	assert.GreaterOrEqual(t, s.Counters.Samples, int64(confirmCount))
+	assert.Equal(t, int64(1), s.Counters.Blocks)
 }
 
 func TestAStoryThatIsInterruptedStopsEverything(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	_, err := Run(ctx, options(t, writerFunc(func(line string) {
-		if strings.Contains(line, "turns slow") {
-			interrupt()
-		}
-	})))
+	_, err := Run(ctx, options(t, func(ctx context.Context, board *Board) error {
+		defer interrupt()
+		return until(ctx, board, EventFault)
+	}))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+func TestAnAudienceThatFailsEndsTheStory(t *testing.T) {
+	left := errors.New("the audience has left")
+	_, err := Run(t.Context(), options(t, func(context.Context, *Board) error { return left }))
+	require.ErrorIs(t, err, left)
+}
+
+// until waits for an event.
+func until(ctx context.Context, board *Board, kind EventKind) error {
+	ticker := time.NewTicker(listenEvery)
+	defer ticker.Stop()
+	for {
+		if _, happened := board.State().Event(kind); happened {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 func TestWhatCannotBePlayedIsRefused(t *testing.T) {
+	nobody := func(context.Context, *Board) error { return nil }
 	plan, err := NewPlan(40)
 	require.NoError(t, err)
-	_, err = Run(t.Context(), Options{Plan: plan, Rate: 1})
+	_, err = Run(t.Context(), Options{Plan: plan, Rate: 1, Audience: nobody})
 	require.EqualError(t, err, "workers: 0 given, at least 1 is needed")
-	_, err = Run(t.Context(), Options{Plan: plan, Workers: 1})
+	_, err = Run(t.Context(), Options{Plan: plan, Workers: 1, Audience: nobody})
 	require.EqualError(t, err, "rate: 0 given, it must be above 0 requests per second")
+	_, err = Run(t.Context(), Options{Plan: plan, Workers: 1, Rate: 1})
+	require.EqualError(t, err, "audience: none given")
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +30,7 @@ type stage struct {
 	plugin  *wasmhost.Plugin
 	gateway *gateway.Gateway
 	watcher *watcher
+	board   *Board
 
 	base    time.Duration // the clock at the start of the load
 	started time.Time     // the same moment
@@ -44,6 +43,7 @@ type stage struct {
 // an error.
 func setUp(ctx context.Context, o Options) (s *stage, err error) {
 	s = &stage{options: o, clock: wasmhost.RealClock(), accesses: map[string]gateway.Access{}}
+	s.board = &Board{stage: s}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -61,7 +61,7 @@ func setUp(ctx context.Context, o Options) (s *stage, err error) {
 	}
 	s.plugin, err = wasmhost.Load(ctx, wasmhost.Options{
 		Wasm: o.Wasm, Configuration: o.Plan.Configuration(), Workers: o.Workers,
-		Clock: s.clock, Seed: o.Seed, OnLog: s.log,
+		Clock: s.clock, Seed: o.Seed, OnLog: s.board.log,
 	})
 	if err != nil {
 		return s, err
@@ -84,6 +84,23 @@ func (s *stage) begin() {
 		list: blocklist.NewReader(s.plugin.SharedData()), now: s.now, base: s.base, names: names,
 		added: make(chan struct{}),
 	}
+	s.board.begin(s.now)
+}
+
+func (s *stage) setting() Setting {
+	return Setting{
+		Plan: s.options.Plan, Gateway: s.gateway.URL(), Workers: s.options.Workers, Rate: s.options.Rate,
+		Slow: s.slow().Name(),
+	}
+}
+
+// arrivals are those of one server, on the story's time.
+func (s *stage) arrivals(server *modelserver.Server) []time.Duration {
+	var since []time.Duration
+	for _, at := range server.Arrivals() {
+		since = append(since, at.Sub(s.started))
+	}
+	return since
 }
 
 // close ends everything, the last requests first. A worker whose VM died during the
@@ -136,18 +153,6 @@ func (s *stage) note(access gateway.Access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.accesses[access.RequestID] = access
-}
-
-// log prints what the plugin itself has to say, without the wrapper's prefixes.
-func (s *stage) log(line wasmhost.LogLine) {
-	if line.Level < wasmhost.LogWarn {
-		return
-	}
-	message := line.Message
-	if _, rest, found := strings.Cut(message, "] endpoint-breaker "); found {
-		message = rest
-	}
-	fmt.Fprintf(s.options.Progress, "%12slog of worker %d: %s\n", "", line.Worker, message)
 }
 
 func sortBySent(requests []Request) {
