@@ -81,8 +81,8 @@ foreign: $(WASM) foreign-plugins ## run them around ours and show the table of w
 	go test -count=1 -v -run 'TestEveryForeignPlugin|TestAllForeignPlugins' ./foreign
 
 .PHONY: unit
-unit: $(WASM) $(BIN)/gotest ## all tests of the module, once, without the race detector
-	$(GOTEST) ./...
+unit: $(WASM) foreign-plugins $(BIN)/gotest ## all tests but the long ones, without the race detector
+	$(BIN)/gotest -- -short ./...
 
 .PHONY: race
 race: $(WASM) $(BIN)/gotest ## tests under the race detector, but for those of WASM_PACKAGES
@@ -90,7 +90,7 @@ race: $(WASM) $(BIN)/gotest ## tests under the race detector, but for those of W
 
 .PHONY: wasm
 wasm: $(WASM) foreign-plugins $(BIN)/gotest ## tests of the shipped binary in the embedded gateway
-	$(GOTEST) $(filter $(WASM_PACKAGES),$(PACKAGES))
+	$(GOTEST) -count=1 $(filter $(WASM_PACKAGES),$(PACKAGES))
 
 .PHONY: cover
 cover: $(BIN)/gotest $(BIN)/coverage ## coverage of the algorithm files; fails if a branch is untested

@@ -9,6 +9,7 @@ import "unsafe"
 const clockMonotonic = 1
 
 //go:wasmimport wasi_snapshot_preview1 clock_time_get
+//go:noescape
 func clockTimeGet(id uint32, precision uint64, result unsafe.Pointer) uint32
 
 // monotonicNow reads the host's monotonic clock; unknown if the host cannot tell.

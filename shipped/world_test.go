@@ -3,10 +3,12 @@ package shipped
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,32 +30,15 @@ const (
 // answer is there.
 const threeConfirmations = `{"confirm_count": 3, "check_interval": "0s"}`
 
-// module is the shipped binary, compiled once for all tests; nil if it is missing.
-var module *wasmhost.Module
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
+// shipped is the binary, compiled once for all tests. It is read inside a test, so that the
+// test cache knows the file.
+var shipped = sync.OnceValues(func() (*wasmhost.Module, error) {
 	binary, err := os.ReadFile(wasmPath)
-	switch {
-	case err == nil:
-		module, err = wasmhost.Compile(context.Background(), binary, "")
-	case os.Getenv("CI") == "":
-		err = nil // the tests skip themselves
-	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "make build first:", err)
-		return 1
+		return nil, err
 	}
-	status := m.Run()
-	if module != nil {
-		if err := module.Close(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, "closing the module:", err)
-			return 1
-		}
-	}
-	return status
-}
+	return wasmhost.Compile(context.Background(), binary, "")
+})
 
 // world is one gateway with the plugin, a hand-moved clock and one cluster.
 type world struct {
@@ -109,9 +94,11 @@ func start(t *testing.T, configuration string, workers int, options ...option) *
 
 func load(t *testing.T, configuration string, workers int, options ...option) (*world, error) {
 	t.Helper()
-	if module == nil {
+	module, err := shipped()
+	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
 		t.Skip("dist/endpoint-breaker.wasm is missing: make build")
 	}
+	require.NoError(t, err, "make build first")
 	w := &world{
 		t:      t,
 		clock:  wasmhost.NewVirtualClock(1000*time.Second, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),

@@ -38,8 +38,8 @@ For each it prints the blocks, the requests by endpoint, every expectation and
 the verdict. The same seed gives the same run. The exit code is 0 when all
 scenarios pass, 1 when one fails, and 2 when one cannot be played.
 
-The files in scenarios/ are examples; the types in internal/sim/scenario.go,
-latency.go, event.go and expect*.go say what every field means.`,
+The files in scenarios/ are examples; docs/scenarios.md says what every field
+means, and scenarios/scenario.schema.json tells it to editors.`,
 		Args:          cobra.MinimumNArgs(1),
 		SilenceUsage:  true,
 		SilenceErrors: true,

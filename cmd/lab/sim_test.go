@@ -69,7 +69,7 @@ func TestSimPrintsAVerdictForEachFile(t *testing.T) {
 	file := scenarioFile(t, "quick.yaml", quickScenario)
 	out, err := runSim(t, "--wasm", shippedWasm, file, file)
 	require.NoError(t, err)
-	assert.Regexp(t, `(?s)PASS quick \(4 of 4 expectations, simulated 10s in .*\).*PASS quick`, out)
+	assert.Regexp(t, `(?s)PASS quick \(5 of 5 expectations, simulated 10s in .*\).*PASS quick`, out)
 }
 
 func TestSimExitsWith1WhenAScenarioFails(t *testing.T) {
@@ -80,7 +80,7 @@ func TestSimExitsWith1WhenAScenarioFails(t *testing.T) {
 	requireExitCode(t, err, 1)
 	require.EqualError(t, err, "1 of 2 scenarios failed")
 	assert.Contains(t, out, "✗ arriving requests: exactly 11 — seen: 10")
-	assert.Contains(t, out, "FAIL quick (3 of 4 expectations")
+	assert.Contains(t, out, "FAIL quick (4 of 5 expectations")
 }
 
 func TestSimExitsWith2WhenAScenarioCannotBePlayed(t *testing.T) {

@@ -17,8 +17,11 @@ type Block struct {
 	Strikes  int
 	Reason   string
 	Observed bool // by mode observe: steers nothing
-	Extended int  // how often until was moved
-	Lost     bool // its entry disappeared before its time
+	Extended int  // how often until was moved away
+	// Shortened is how often until was moved nearer. Only a new configuration with a
+	// shorter TTL may do that.
+	Shortened int
+	Lost      bool // its entry disappeared before its time
 
 	key   blockKey
 	since time.Duration // as the entry says: what tells one block from the next
@@ -83,6 +86,8 @@ func (w *blockWatch) note(now time.Duration, key blockKey, entry blocklist.Entry
 		w.log.line("block of %s moved from %s to %s", block.Endpoint, shown(block.Until), shown(until))
 		if until > block.Until {
 			block.Extended++
+		} else {
+			block.Shortened++
 		}
 		block.Until = until
 	}

@@ -75,6 +75,16 @@ func TestABlockThatDisappearsBeforeItsTimeIsLost(t *testing.T) {
 	assert.Equal(t, seconds(20), w.episodes[0].Until)
 }
 
+func TestABlockWhoseEndMovesNearerIsShortened(t *testing.T) {
+	w := watch(t)
+	w.write(10, "10.0.0.1:8000 10 55")
+	w.write(20, "10.0.0.1:8000 10 30")
+	require.Len(t, w.episodes, 1)
+	assert.Equal(t, 1, w.episodes[0].Shortened)
+	assert.Zero(t, w.episodes[0].Extended)
+	assert.Equal(t, seconds(30), w.episodes[0].Until)
+}
+
 func TestAnExpiredEntryMayGo(t *testing.T) {
 	w := watch(t)
 	w.write(10, "10.0.0.1:8000 10 55")

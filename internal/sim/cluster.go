@@ -110,7 +110,11 @@ func (c *cluster) moveToFront(e *endpoint) {
 }
 
 func (e *endpoint) answer(complete time.Duration) answer {
-	return e.Latency.answer(complete, e.jitter)
+	begun := time.Duration(0) // when the steps began for the last time
+	if repeat := time.Duration(e.Repeat); repeat > 0 {
+		begun = complete - complete%repeat
+	}
+	return e.Latency.answer(complete-begun, e.jitter).after(begun)
 }
 
 func workerName(index int) string {

@@ -29,6 +29,9 @@ type Options struct {
 	Log io.Writer
 	// Progress is told the time of the run at every event; nil = nobody asks.
 	Progress func(now time.Duration)
+	// CacheDir holds compiled plugins; "" means endpoint-breaker in the user's cache
+	// directory.
+	CacheDir string
 }
 
 // simulation is one run. Everything in it happens on one goroutine.
@@ -48,6 +51,9 @@ type simulation struct {
 	blocks *blockWatch
 	result *Result
 	over   bool
+	// The workers that a fault has interrupted in the middle of a callback: none
+	// of them may be called again before it has returned.
+	interrupted map[int]bool
 }
 
 // Run plays a scenario to its end. It fails when the scenario cannot be played,
@@ -65,6 +71,7 @@ func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
 		Seed:          o.Seed,
 		Faults:        m.faults,
 		OnLog:         m.pluginLogs,
+		CacheDir:      o.CacheDir,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("plugin does not start: %w", err)
@@ -84,7 +91,9 @@ func newSimulation(s *Scenario, o Options) *simulation {
 		clusters:  map[string]*cluster{},
 		endpoints: map[string]*endpoint{},
 		ticking:   map[*wasmhost.Worker]bool{},
-		result:    &Result{Scenario: s, Workers: o.Workers, metrics: map[string]int64{}},
+		result:    &Result{Scenario: s, Workers: o.Workers, metrics: map[string]int64{}, memory: map[int][]memorySize{}},
+
+		interrupted: map[int]bool{},
 	}
 	m.log = newEventLog(o.Log, m.now)
 	for i := range s.Clusters {
@@ -101,7 +110,9 @@ func (m *simulation) play(ctx context.Context) error {
 		m.startTraffic(&m.scenario.Traffic[i])
 	}
 	for _, event := range m.scenario.Events {
-		m.queue.at(time.Duration(event.At), func() error { return m.runEvent(ctx, event) })
+		for _, moment := range event.moments(m.scenario.Duration) {
+			m.queue.at(moment, func() error { return m.runEvent(ctx, event) })
+		}
 	}
 	end := time.Duration(m.scenario.Duration)
 	for {
@@ -153,7 +164,7 @@ func (m *simulation) startTicks() {
 		workers = append(workers, m.plugin.Worker(i))
 	}
 	phase := m.random("ticks")
-	for _, worker := range workers {
+	for i, worker := range workers {
 		period := worker.TickPeriod()
 		offset := phase.Float64()
 		if period == 0 || m.ticking[worker] {
@@ -161,22 +172,25 @@ func (m *simulation) startTicks() {
 		}
 		m.ticking[worker] = true
 		wait := time.Duration(offset * float64(period)).Truncate(time.Millisecond)
-		m.queue.at(m.now()+wait, func() error { return m.tick(worker) })
+		m.queue.at(m.now()+wait, func() error { return m.tick(worker, i+wasmhost.BaseVM) })
 	}
 }
 
-func (m *simulation) tick(worker *wasmhost.Worker) error {
+func (m *simulation) tick(worker *wasmhost.Worker, index int) error {
 	period := time.Duration(0)
 	// A trap is a result of the run, not a failure of it: the gateway goes on
 	// without the filter on that worker.
 	if worker.Tick() == nil {
 		period = worker.TickPeriod()
 	}
+	if size := worker.MemoryBytes(); m.result.noteMemory(index, m.now(), size) {
+		m.log.line("%s has %d bytes of memory", workerName(index), size)
+	}
 	if period == 0 {
 		m.ticking[worker] = false
 		return nil
 	}
-	m.queue.at(m.now()+period, func() error { return m.tick(worker) })
+	m.queue.at(m.now()+period, func() error { return m.tick(worker, index) })
 	return nil
 }
 
@@ -197,6 +211,19 @@ func (m *simulation) rewriteBlocklist() {
 	if status == wasmhost.StatusOK {
 		store.Set(blocklist.Key, value, 0)
 	}
+}
+
+// tickOthers lets all workers but one look at their requests in flight in the
+// middle of that one's callback. A trap shows at the end of the run.
+func (m *simulation) tickOthers(interrupted int) {
+	m.interrupted[interrupted] = true
+	defer delete(m.interrupted, interrupted)
+	for i := range m.plugin.Workers() {
+		if !m.interrupted[i] {
+			_ = m.plugin.Worker(i).Tick()
+		}
+	}
+	m.blocks.look(m.now())
 }
 
 // finish notes what the run leaves behind.

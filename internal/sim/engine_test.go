@@ -149,7 +149,9 @@ func TestTheEventLogTellsWhatHappened(t *testing.T) {
 		"trap":                {"event from now on proxy_on_tick: trap\n", "fault in proxy_on_tick of w0\n"},
 		"junk":                {"event from now on proxy_get_shared_data: junk\n"},
 		"host-call-fails":     {"proxy_get_upstream_hosts: internal_failure\n", "block of A moved from "},
-		"other-worker-writes": {"proxy_set_shared_data: another worker writes before it\n"},
+		"other-worker-writes": {"proxy_set_shared_data: another worker writes before it\n", "w0 has ", " bytes of memory\n"},
+		"../../../scenarios/two-workers-write-at-once": {"proxy_set_shared_data: the other workers tick before it\n"},
+		"../../../scenarios/configuration-change":      {"block of A moved from 12m"},
 	} {
 		t.Run(file, func(t *testing.T) {
 			scenario, err := sim.Load("testdata/" + file + ".yaml")
@@ -164,6 +166,31 @@ func TestTheEventLogTellsWhatHappened(t *testing.T) {
 			assert.Empty(t, missing)
 		})
 	}
+}
+
+func TestAnEventHappensAgainAsOftenAsTheFileSays(t *testing.T) {
+	scenario, err := sim.Parse([]byte(`
+name: again
+duration: 1m
+clusters:
+  - name: llm
+    latency: 1s
+    endpoints:
+      - {name: A, address: 10.0.0.1:8000}
+      - {name: B, address: 10.0.0.2:8000}
+traffic:
+  - {name: chat, rate: 1}
+events:
+  - {at: 5s, remove: {endpoints: [B]}}
+  - {at: 10s, every: 10s, until: 30s, wall_jump: {by: 1s}}
+  - {at: 15s, every: 20s, wall_jump: {by: 2s}}
+`))
+	require.NoError(t, err)
+	log := string(eventLog(t, scenario, 0))
+	for line, times := range map[string]int{"event remove B": 1, "jumps by 1s": 2, "jumps by 2s": 3} {
+		assert.Equal(t, times, strings.Count(log, line), line)
+	}
+	assert.Contains(t, log, "   55.000000 event wall clock jumps by 2s")
 }
 
 func TestProgressIsToldAndACancelledRunEnds(t *testing.T) {

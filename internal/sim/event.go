@@ -15,7 +15,11 @@ import (
 // Event is something that happens to the gateway or its hosts at a moment. It
 // is of exactly one kind.
 type Event struct {
-	At        Duration    `json:"at"`
+	At Duration `json:"at"`
+	// Every lets it happen again each time so much has passed, before Until; 0 = once.
+	Every Duration  `json:"every"`
+	Until *Duration `json:"until"` // by default the end of the run
+
 	WallJump  *WallJump   `json:"wall_jump"`
 	Configure *Configure  `json:"configure"`
 	Add       *AddHosts   `json:"add"`
@@ -30,6 +34,34 @@ type action interface {
 	validate(s *Scenario) error
 	run(ctx context.Context, m *simulation) error
 	String() string // for the log
+}
+
+// moments returns when the event happens in a run of that length.
+func (e Event) moments(end Duration) []time.Duration {
+	moments := []time.Duration{time.Duration(e.At)}
+	if e.Every == 0 {
+		return moments
+	}
+	if e.Until != nil {
+		end = *e.Until
+	}
+	for moment := e.At + e.Every; moment < end; moment += e.Every {
+		moments = append(moments, time.Duration(moment))
+	}
+	return moments
+}
+
+func (e Event) validateTimes(end Duration) error {
+	switch {
+	case e.At > end:
+		return at("at", fmt.Errorf("given %s; the run ends at %s", e.At, end))
+	case e.Until != nil && e.Every == 0:
+		return at("until", errors.New("goes with every only"))
+	case e.Until != nil && *e.Until <= e.At:
+		return at("until", fmt.Errorf("given %s; should be after at, %s", *e.Until, e.At))
+	default:
+		return nil
+	}
 }
 
 // action returns what the event does, and what the file calls that.

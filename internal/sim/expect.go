@@ -24,6 +24,8 @@ type Expectation struct {
 	Trapped        *Trapped               `json:"trapped"`
 	ConfigRefused  *ConfigurationsRefused `json:"configurations_refused"`
 	BlocksLost     *BlocksLost            `json:"blocks_lost"`
+	Shortened      *BlocksShortened       `json:"blocks_shortened"`
+	MemoryGrowth   *MemoryGrowth          `json:"memory_growth"`
 }
 
 // condition is one kind of expectation.
@@ -46,7 +48,7 @@ type Verdict struct {
 
 // Verdicts judges every expectation of the scenario. Behind them come those
 // that hold for every run unless the scenario says otherwise: no VM traps, no
-// configuration is refused, no block is lost.
+// configuration is refused, no block is lost or gets shorter.
 func (r *Result) Verdicts() []Verdict {
 	var verdicts []Verdict
 	for _, expectation := range append(r.Scenario.Expect, r.Scenario.unstated()...) {
@@ -65,6 +67,7 @@ func (s *Scenario) unstated() []Expectation {
 		stated.Trapped = orElse(stated.Trapped, e.Trapped)
 		stated.ConfigRefused = orElse(stated.ConfigRefused, e.ConfigRefused)
 		stated.BlocksLost = orElse(stated.BlocksLost, e.BlocksLost)
+		stated.Shortened = orElse(stated.Shortened, e.Shortened)
 	}
 	var missing []Expectation
 	if stated.Trapped == nil {
@@ -75,6 +78,9 @@ func (s *Scenario) unstated() []Expectation {
 	}
 	if stated.BlocksLost == nil {
 		missing = append(missing, Expectation{BlocksLost: &BlocksLost{none}})
+	}
+	if stated.Shortened == nil {
+		missing = append(missing, Expectation{Shortened: &BlocksShortened{none}})
 	}
 	return missing
 }

@@ -179,6 +179,20 @@ func (b *BlocksLost) check(r *Result) Verdict {
 	return b.verdict(lost, "blocks lost before their time")
 }
 
+// BlocksShortened expects how often the end of a block moves nearer. It may not,
+// unless a new configuration has a shorter TTL.
+type BlocksShortened struct{ Bounds }
+
+func (b *BlocksShortened) validate(*Scenario) error { return b.Bounds.validate() }
+
+func (b *BlocksShortened) check(r *Result) Verdict {
+	shortened := int64(0)
+	for _, block := range r.Blocks {
+		shortened += int64(block.Shortened)
+	}
+	return b.verdict(shortened, "blocks shortened")
+}
+
 // blocksOf finds the blocks of an endpoint, or of all for "", that are active in
 // the window.
 func (r *Result) blocksOf(endpoint string, w Window, observed bool) []*Block {

@@ -101,6 +101,21 @@ func (e *Trapped) validate(*Scenario) error { return at("trapped", e.Bounds.vali
 
 func (e *Trapped) check(r *Result) Verdict { return e.verdict(int64(r.Trapped), "VMs that trapped") }
 
+// MemoryGrowth expects by how many bytes the memory of any one VM grows in the
+// window, as its ticks show it. A VM's memory never gets smaller.
+type MemoryGrowth struct {
+	Window
+	Bounds
+}
+
+func (e *MemoryGrowth) validate(*Scenario) error {
+	return firstOf(e.Window.validate(), e.Bounds.validate())
+}
+
+func (e *MemoryGrowth) check(r *Result) Verdict {
+	return e.verdict(int64(r.memoryGrowth(e.Window)), "bytes by which a VM grows"+e.Window.String())
+}
+
 // ConfigurationsRefused expects how many configure events the plugin refuses.
 type ConfigurationsRefused struct{ Bounds }
 

@@ -37,7 +37,7 @@ func judged(t *testing.T, expectation string) *Result {
 			{Traffic: chat, Cluster: "llm", Endpoint: "B", Arrived: seconds(59), Complete: seconds(59), Chosen: seconds(59), FirstByte: never, Ended: never},
 		},
 		Blocks: []*Block{
-			{Cluster: "llm", Endpoint: "A", Seen: seconds(10), Until: seconds(55), Strikes: 2, Reason: "headers"},
+			{Cluster: "llm", Endpoint: "A", Seen: seconds(10), Until: seconds(55), Strikes: 2, Reason: "headers", Shortened: 1},
 			{Cluster: "llm", Endpoint: "B", Seen: seconds(10), Until: seconds(55), Strikes: 1, Reason: "headers", Observed: true, Lost: true},
 		},
 		metrics: map[string]int64{
@@ -48,7 +48,11 @@ func judged(t *testing.T, expectation string) *Result {
 			"endpoint_breaker.upstream.somebody_elses.model.metric.blocks_enforced": 9,
 		},
 		pluginLog: []string{"endpoint-breaker block endpoint=A", "endpoint-breaker bypass"},
-		Trapped:   1, ConfigurationsRefused: 2,
+		memory: map[int][]memorySize{
+			0: {{seconds(0), 1000}, {seconds(9), 1500}, {seconds(20), 1600}, {seconds(40), 1900}},
+			1: {{seconds(0), 1000}, {seconds(30), 1200}},
+		},
+		Trapped: 1, ConfigurationsRefused: 2,
 	}
 }
 
@@ -89,6 +93,10 @@ func TestEachKindOfExpectationHoldsAndFails(t *testing.T) {
 		{"{log_lines: {contain: bypass, exactly: 1}}", "{log_lines: {contain: endpoint-breaker, exactly: 1}}", "2"},
 		{"{trapped: {exactly: 1}}", "{trapped: {exactly: 0}}", "1"},
 		{"{configurations_refused: {exactly: 2}}", "{configurations_refused: {at_most: 1}}", "2"},
+		{"{blocks_shortened: {exactly: 1}}", "{blocks_shortened: {exactly: 0}}", "1"},
+		{"{memory_growth: {exactly: 900}}", "{memory_growth: {at_most: 899}}", "900"},
+		{"{memory_growth: {from: 10s, exactly: 400}}", "{memory_growth: {from: 10s, at_most: 399}}", "400"},
+		{"{memory_growth: {from: 10s, to: 40s, exactly: 200}}", "{memory_growth: {from: 41s, at_least: 1}}", "0"},
 		{"{blocks_lost: {exactly: 1}}", "{blocks_lost: {exactly: 0}}", "1"},
 	} {
 		t.Run(c.fails, func(t *testing.T) {
@@ -101,13 +109,13 @@ func TestEachKindOfExpectationHoldsAndFails(t *testing.T) {
 	}
 }
 
-func TestTrapsRefusedConfigurationsAndLostBlocksFailARunUnlessExpected(t *testing.T) {
+func TestTrapsRefusedConfigurationsAndLostOrShortenedBlocksFailARunUnlessExpected(t *testing.T) {
 	verdicts := judged(t, "{requests: {exactly: 7}}").Verdicts()
-	require.Len(t, verdicts, 4)
+	require.Len(t, verdicts, 5)
 	for _, verdict := range verdicts[1:] {
 		assert.False(t, verdict.OK, verdict)
 	}
-	assert.Len(t, judged(t, "{trapped: {exactly: 1}}, {blocks_lost: {exactly: 1}}, {configurations_refused: {exactly: 2}}").Verdicts(), 3)
+	assert.Len(t, judged(t, "{trapped: {exactly: 1}}, {blocks_lost: {exactly: 1}}, {blocks_shortened: {exactly: 1}}, {configurations_refused: {exactly: 2}}").Verdicts(), 4)
 }
 
 func TestTheReportShowsBlocksRequestsExpectationsAndTheVerdict(t *testing.T) {
@@ -115,14 +123,14 @@ func TestTheReportShowsBlocksRequestsExpectationsAndTheVerdict(t *testing.T) {
 	result := judged(t, "{blocked: {endpoint: A}}, {refused: {at_most: 0}}")
 	require.NoError(t, result.Write(&out, 1234*time.Millisecond))
 	for _, want := range []string{
-		"A         10s   55s    2        headers",
+		"A         10s   55s    2        headers  shortened 1×",
 		"(observed only) LOST",
 		"A            2  40%    2s        8s        0",
 		"B            3  60%    1s        1s        0",
 		"(none)       2",
 		"✓ A is blocked — seen: A 10s to 55s (headers, strikes 2)",
 		"✗ requests refused or held by the plugin: at most 0 — seen: 1 refused, 1 held",
-		"FAIL minimal (1 of 5 expectations, simulated 1m0s in 1.23s)",
+		"FAIL minimal (1 of 6 expectations, simulated 1m0s in 1.23s)",
 	} {
 		assert.Contains(t, out.String(), want)
 	}

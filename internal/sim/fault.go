@@ -13,14 +13,16 @@ import (
 )
 
 // Fault makes host calls go wrong from its event on. It does exactly one of:
-// answer a Status, Trap, hand back Junk, or let another worker write the
-// blocklist just before the call (OtherWrites).
+// answer a Status, Trap, hand back Junk, or let other workers be faster: one that
+// writes the blocklist just before the call (OtherWrites), or all of them with
+// what they find in their ticks (OtherTicks).
 type Fault struct {
 	// Call is the ABI name of a host call, such as proxy_set_shared_data; for a
 	// trap it may also be a callback, such as proxy_on_tick.
 	Call     string   `json:"call"`
 	Argument string   `json:"argument"` // only calls whose first text this is: a key, a header, a property's path
 	Worker   *int     `json:"worker"`   // only this worker; by default all, and the base VM too
+	Every    int      `json:"every"`    // each so many-th of these calls, beginning with the first; 0 = each one
 	Times    int      `json:"times"`    // so many calls in all; 0 = no limit
 	For      Duration `json:"for"`      // so long; 0 = to the end of the run
 
@@ -29,6 +31,7 @@ type Fault struct {
 	Trap        bool   `json:"trap"`
 	Junk        bool   `json:"junk"`
 	OtherWrites bool   `json:"other_writes"` // the value stays as it is, its CAS number changes
+	OtherTicks  bool   `json:"other_ticks"`  // the other workers look at their requests in flight, and write what they find
 }
 
 // statuses are the answers that a fault may give, by their names in a file.
@@ -48,13 +51,16 @@ func (f *Fault) validate(s *Scenario) error {
 		return at("call", fmt.Errorf(`given %q; should be an ABI name, such as "proxy_set_shared_data"`, f.Call))
 	}
 	effects := 0
-	for _, given := range []bool{f.Status != "", f.Trap, f.Junk, f.OtherWrites} {
+	for _, given := range []bool{f.Status != "", f.Trap, f.Junk, f.OtherWrites, f.OtherTicks} {
 		if given {
 			effects++
 		}
 	}
 	if effects != 1 {
-		return fmt.Errorf("given %d effects; should be exactly one of status, trap, junk, other_writes", effects)
+		return fmt.Errorf("given %d effects; should be exactly one of status, trap, junk, other_writes, other_ticks", effects)
+	}
+	if f.Every < 0 || f.Times < 0 {
+		return errors.New("every and times should not be negative")
 	}
 	if f.KeepEffect && f.Status == "" {
 		return at("keep_effect", errors.New("goes with status only"))
@@ -69,14 +75,18 @@ func (f *Fault) validate(s *Scenario) error {
 }
 
 func (f *Fault) run(_ context.Context, m *simulation) error {
-	left := f.Times
+	calls, left := 0, f.Times
 	remove := m.faults.Add(func(call wasmhost.HostCall) wasmhost.Fault {
 		if !f.concerns(call) || (f.Times > 0 && left == 0) {
 			return wasmhost.Fault{}
 		}
+		calls++
+		if (calls-1)%max(f.Every, 1) > 0 {
+			return wasmhost.Fault{}
+		}
 		left--
 		m.log.line("fault in %s of %s", call.Name, workerName(call.Worker))
-		return f.effect(m)
+		return f.effect(m, call)
 	})
 	if f.For > 0 {
 		m.queue.at(m.now()+time.Duration(f.For), func() error {
@@ -93,7 +103,7 @@ func (f *Fault) concerns(call wasmhost.HostCall) bool {
 		(f.Worker == nil || call.Worker == *f.Worker)
 }
 
-func (f *Fault) effect(m *simulation) wasmhost.Fault {
+func (f *Fault) effect(m *simulation, call wasmhost.HostCall) wasmhost.Fault {
 	switch {
 	case f.Trap:
 		return wasmhost.Fault{Trap: "trap on demand in " + f.Call}
@@ -101,6 +111,8 @@ func (f *Fault) effect(m *simulation) wasmhost.Fault {
 		return wasmhost.Fault{Replace: func([]byte) []byte { return []byte("\xff\x00{junk") }}
 	case f.OtherWrites:
 		return wasmhost.Fault{Before: func() { m.rewriteBlocklist() }}
+	case f.OtherTicks:
+		return wasmhost.Fault{Before: func() { m.tickOthers(call.Worker) }}
 	default:
 		return wasmhost.Fault{Status: statuses()[f.Status], KeepEffect: f.KeepEffect}
 	}
@@ -116,6 +128,8 @@ func (f *Fault) String() string {
 		effect = "junk"
 	case f.OtherWrites:
 		effect = "another worker writes before it"
+	case f.OtherTicks:
+		effect = "the other workers tick before it"
 	}
 	return fmt.Sprintf("from now on %s: %s", f.Call, effect)
 }

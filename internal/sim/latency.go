@@ -41,6 +41,16 @@ type answer struct {
 	never                      bool
 }
 
+// after moves an answer by that much.
+func (a answer) after(begun time.Duration) answer {
+	for _, moment := range [...]*time.Duration{&a.headers, &a.firstChunk, &a.total} {
+		if *moment != never {
+			*moment += begun
+		}
+	}
+	return a
+}
+
 // times are the three times of a step, in the order in which they pass.
 type times [3]time.Duration
 
@@ -171,6 +181,22 @@ func (l Latency) validateStep(i int) error {
 	default:
 		return step.validate()
 	}
+}
+
+// validateRepeat checks that the steps fit into the time after which they start over.
+func (l Latency) validateRepeat(repeat Duration) error {
+	if repeat == 0 {
+		return nil
+	}
+	for i, step := range l {
+		switch {
+		case step.Stall:
+			return atIndex(i, errors.New("stall does not go with repeat: nobody could say when it ends"))
+		case step.From >= repeat:
+			return atIndex(i, at("from", fmt.Errorf("given %s; should be before repeat, %s", step.From, repeat)))
+		}
+	}
+	return nil
 }
 
 func (s Step) validate() error {

@@ -83,3 +83,15 @@ func TestJitterScalesAnAnswer(t *testing.T) {
 	assert.InDelta(t, 8, shortest.Seconds(), 0.1)
 	assert.InDelta(t, 12, longest.Seconds(), 0.1)
 }
+
+func TestStepsThatRepeatStartOver(t *testing.T) {
+	e := endpoint{Endpoint: Endpoint{
+		Repeat:  Duration(seconds(100)),
+		Latency: latencyOf(t, "[{from: 0s, headers: 1s}, {from: 60s, headers: 90s, total: 95s}, {from: 80s, hang: true}]"),
+	}}
+	for complete, want := range map[float64]float64{0: 1, 59: 60, 60: 150, 100: 101, 159: 160, 960: 1050} {
+		assert.Equal(t, seconds(want), e.answer(seconds(complete)).headers, complete)
+	}
+	assert.Equal(t, seconds(1055), e.answer(seconds(960)).total)
+	assert.True(t, e.answer(seconds(999)).never)
+}

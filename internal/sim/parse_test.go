@@ -79,6 +79,8 @@ func TestAWrongFileIsRefusedWithThePathOfWhatIsWrong(t *testing.T) {
 		{"steps out of order", "latency: 1s", "latency: [{from: 0s, headers: 1s}, {from: 0s, headers: 2s}]", "latency[1].from: given 0s; should be later"},
 		{"step without times", "latency: 1s", "latency: [{from: 0s, jitter: 10%}]", "latency[0]: should have headers"},
 		{"hang with a time", "latency: 1s", "latency: [{from: 0s, headers: 1s, hang: true}]", "hang and stall should stand alone"},
+		{"stall in a repetition", "{name: A, address: 10.0.0.1:8000}", "{name: A, address: 10.0.0.1:8000, repeat: 10s, latency: [{from: 0s, stall: true}, {from: 5s, headers: 1s}]}", "latency[0]: stall does not go with repeat"},
+		{"step behind the repetition", "{name: A, address: 10.0.0.1:8000}", "{name: A, address: 10.0.0.1:8000, repeat: 5s, latency: [{from: 0s, headers: 2s}, {from: 5s, headers: 1s}]}", "latency[1].from: given 5s; should be before repeat, 5s"},
 		{"ramp to nowhere", "latency: 1s", "latency: [{from: 0s, headers: 1s, ramp: true}]", "latency[0].ramp: there should be a step"},
 		{"chunk before headers", "latency: 1s", "latency: [{from: 0s, headers: 2s, first_chunk: 1s}]", "should not go back in time"},
 		{"share without sign", "latency: 1s", "latency: [{from: 0s, headers: 1s, jitter: 0.1}]", `jitter: given 0.1; should be a percentage from "0%" to "100%"`},
@@ -106,6 +108,9 @@ func TestAWrongEventIsRefused(t *testing.T) {
 		{"{at: 1s}", "events[0]: given 0 kinds; should be exactly one of wall_jump, configure, add, remove, health, order, fault"},
 		{"{at: 1s, wall_jump: {by: 1h}, add: {endpoints: [A]}}", "events[0]: given 2 kinds"},
 		{"{at: 2m, wall_jump: {by: 1h}}", "events[0].at: given 2m0s; the run ends at 1m0s"},
+		{"{at: 1s, until: 5s, wall_jump: {by: 1h}}", "events[0].until: goes with every only"},
+		{"{at: 5s, every: 1s, until: 5s, wall_jump: {by: 1h}}", "events[0].until: given 5s; should be after at, 5s"},
+		{"{at: 1s, fault: {call: proxy_get_property, trap: true, every: -1}}", "fault: every and times should not be negative"},
 		{"{at: 1s, wall_jump: {by: 5}}", "events[0].wall_jump.by: given 5; should be a duration"},
 		{"{at: 1s, wall_jump: {}}", "wall_jump.by: is missing"},
 		{"{at: 1s, configure: {}}", "configure.plugin: is missing"},
@@ -166,4 +171,5 @@ func requireRefused(t *testing.T, text, want string) {
 	_, err := Parse([]byte(text))
 	require.ErrorContains(t, err, want)
 	assert.NotContains(t, err.Error(), "\n")
+	refusedBySchema(t, text, err)
 }

@@ -69,6 +69,9 @@ func (r *Result) blockRows() [][]string {
 		if b.Extended > 0 {
 			notes = append(notes, fmt.Sprintf("extended %d×", b.Extended))
 		}
+		if b.Shortened > 0 {
+			notes = append(notes, fmt.Sprintf("shortened %d×", b.Shortened))
+		}
 		if b.Lost {
 			notes = append(notes, "LOST")
 		}

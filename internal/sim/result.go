@@ -16,6 +16,7 @@ type Result struct {
 	ConfigurationsRefused int
 
 	metrics   map[string]int64
+	memory    map[int][]memorySize // by worker, the base VM too; only where it changed
 	pluginLog []string
 }
 
@@ -85,6 +86,41 @@ func (r *Result) Metric(name, cluster string) int64 {
 
 func clusterMetric(cluster, name string) string {
 	return "endpoint_breaker.upstream." + cluster + ".model.metric." + name
+}
+
+// memorySize is how large a VM's memory was from a moment on.
+type memorySize struct {
+	at    time.Duration
+	bytes uint64
+}
+
+// noteMemory remembers a VM's size if it has changed, and reports whether it has. A VM that has trapped has
+// none.
+func (r *Result) noteMemory(worker int, now time.Duration, bytes uint64) (changed bool) {
+	sizes := r.memory[worker]
+	if bytes == 0 || len(sizes) > 0 && sizes[len(sizes)-1].bytes == bytes {
+		return false
+	}
+	r.memory[worker] = append(sizes, memorySize{now, bytes})
+	return true
+}
+
+// memoryGrowth is by how many bytes the memory of the VM grew that grew most in
+// the window. What it had reached before the window is no growth.
+func (r *Result) memoryGrowth(w Window) uint64 {
+	most := uint64(0)
+	for _, sizes := range r.memory {
+		before := sizes[0].bytes
+		for _, size := range sizes {
+			switch {
+			case size.at < w.from():
+				before = size.bytes
+			case size.at < w.to():
+				most = max(most, size.bytes-before)
+			}
+		}
+	}
+	return most
 }
 
 // end is the moment at which the run was over.

@@ -58,6 +58,9 @@ type Endpoint struct {
 	Name    string  `json:"name"`    // what the rest of the file calls it, unique in the file
 	Address string  `json:"address"` // ip:port, as Envoy prints it
 	Latency Latency `json:"latency"`
+	// Repeat starts the steps of the latency over each time so much has passed;
+	// 0 = they are gone through once. Steps that stall do not go with it.
+	Repeat Duration `json:"repeat"`
 	// Count makes that many endpoints with consecutive addresses, called name-1,
 	// name-2, …
 	Count  int  `json:"count"`

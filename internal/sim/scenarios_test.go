@@ -41,6 +41,9 @@ func playFile(t *testing.T, file string) {
 func TestScenarioFilesSayWhatTheyAre(t *testing.T) {
 	files, err := filepath.Glob("../../scenarios/*.yaml")
 	require.NoError(t, err)
+	more, err := filepath.Glob("../../scenarios/*/*.yaml")
+	require.NoError(t, err)
+	files = append(files, more...)
 	for _, file := range files {
 		scenario, err := sim.Load(file)
 		require.NoError(t, err)

@@ -59,6 +59,7 @@ func (c *Cluster) validateEndpoints(names map[string]bool) error {
 			at("name", fresh(names, e.Name)),
 			at("address", fresh(addresses, e.Address)),
 			at("latency", e.Latency.validate()),
+			at("latency", e.Latency.validateRepeat(e.Repeat)),
 		)
 	})
 }
@@ -136,8 +137,8 @@ func (t *Traffic) validateSpread(workers int) error {
 
 func (s *Scenario) validateEvents() error {
 	return eachOf(s.Events, func(e *Event) error {
-		if e.At > s.Duration {
-			return at("at", fmt.Errorf("given %s; the run ends at %s", e.At, s.Duration))
+		if err := e.validateTimes(s.Duration); err != nil {
+			return err
 		}
 		kind, what, err := e.action()
 		if err != nil {
