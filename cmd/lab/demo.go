@@ -1,13 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"os/signal"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -34,7 +36,7 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "show a slow endpoint being found, avoided and taken back",
-		Long: `Run the plugin as shipped in an embedded gateway in front of three model
+		Long: fmt.Sprintf(`Run the plugin as shipped in an embedded gateway in front of three model
 servers, under load. One of them turns slow; the plugin finds it, keeps new
 requests away from it, and lets it come back when its block is over.
 
@@ -42,18 +44,23 @@ A live view shows it while it runs: per endpoint its state, requests per second,
 latency and how much longer it is blocked; q leaves it, and ends the demo. Without
 a terminal, with TERM=dumb, in CI or with --plain there are plain lines instead.
 
-Then follow a table and each condition with ✓ or ✗ and its numbers. A picture of it all is written as a PNG. The exit code is 0 when
-every condition holds: the slow endpoint was blocked in time and once, no other
-endpoint was, it got no new request while blocked, it came back, and nobody got
-an error.
+Then follow a table and each condition with ✓ or ✗ and its numbers, and a picture
+of it all is written as a PNG. The exit code is 0 when every condition holds: the
+slow endpoint was blocked in time and once, no other endpoint was, it got no new
+request while blocked, it came back, and nobody got an error. It is 1 when one does
+not hold or a file cannot be read or written, 2 when the flags cannot be played, and
+130 after q, Ctrl-C or SIGTERM; a second Ctrl-C ends at once.
 
-Time runs 10× faster than deployed (slow_threshold 7s instead of 70s, and so on),
-which takes about 25 seconds.`,
-		Example: `  lab demo                        # about 25 seconds
+Each worker counts for itself and needs slow requests of its own, so that more
+workers and a larger scale need a higher rate; one that is too low is refused.
+
+Time runs %d× faster than deployed (slow_threshold 7s instead of 70s, and so on),
+which takes %s.`, defaultScale, takes(defaultScale)),
+		Example: fmt.Sprintf(`  lab demo                        # %s
   lab demo --scale 20 --rate 80   # faster, and more requests
-  lab demo --real-time            # 70s / 5s / 45s as deployed, about 4 minutes
+  lab demo --real-time            # 70s / 5s / 45s as deployed, %s
   lab demo --workers 4 --out /tmp/demo.png
-  lab demo --plain --screenshot docs/live-view.svg`,
+  lab demo --plain --screenshot docs/live-view.svg`, takes(defaultScale), takes(1)),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -61,8 +68,8 @@ which takes about 25 seconds.`,
 	}
 	cmd.Flags().StringVar(&flags.wasm, "wasm", "dist/endpoint-breaker.wasm", "the plugin to run")
 	cmd.Flags().StringVar(&flags.out, "out", "dist/demo.png", "where the picture goes")
-	cmd.Flags().IntVar(&flags.workers, "workers", 2, "worker VMs of the gateway")
-	cmd.Flags().Float64Var(&flags.rate, "rate", 40, "requests per second, on average")
+	cmd.Flags().IntVar(&flags.workers, "workers", 2, fmt.Sprintf("worker VMs of the gateway, 1 to %d", demo.MaxWorkers))
+	cmd.Flags().Float64Var(&flags.rate, "rate", 40, fmt.Sprintf("requests per second, on average, up to %d", demo.MaxRate))
 	cmd.Flags().Float64Var(&flags.scale, "scale", defaultScale, "how many times faster than deployed time runs, 1 to 50")
 	cmd.Flags().BoolVar(&flags.realTime, "real-time", false, "the same as --scale 1")
 	cmd.Flags().Uint64Var(&flags.seed, "seed", 1, "decides the arrivals, the requests and the servers' jitter")
@@ -72,36 +79,62 @@ which takes about 25 seconds.`,
 	return cmd
 }
 
-func (f demoFlags) run(cmd *cobra.Command) error {
-	if f.realTime {
-		f.scale = 1
+// takes is how long a demo at that scale lasts, in words.
+func takes(scale float64) string {
+	plan, err := demo.NewPlan(scale)
+	if err != nil { // the scales of the help are ours
+		panic(err)
 	}
-	plan, err := demo.NewPlan(f.scale)
+	return plan.About()
+}
+
+func (f demoFlags) run(cmd *cobra.Command) error {
+	var view bytes.Buffer // the screenshot
+	options, err := f.options(cmd, &view)
 	if err != nil {
+		return &exitError{misused, err}
+	}
+	if err := f.checkFiles(); err != nil {
 		return err
 	}
-	wasm, err := os.ReadFile(f.wasm)
+	options.Wasm, err = os.ReadFile(f.wasm)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is not there: run `make build`", f.wasm)
 	}
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{f.out, f.screenshot} {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-	}
-	recording, err := demo.Run(cmd.Context(), demo.Options{
-		Wasm: wasm, Plan: plan, Workers: f.workers, Rate: f.rate, Seed: f.seed, Audience: f.audience(cmd),
-	})
+	recording, err := demo.Run(cmd.Context(), options)
 	if err != nil {
 		return err
 	}
-	return f.report(cmd, recording)
+	return f.report(cmd.OutOrStdout(), recording, view.Bytes())
 }
 
-func (f demoFlags) audience(cmd *cobra.Command) demo.Audience {
+// report prints the verdict and draws the pictures. Neither that fails hides the other.
+func (f demoFlags) report(out io.Writer, recording *demo.Recording, view []byte) error {
+	verdict := judge(out, recording)
+	drawn := f.draw(out, recording, view)
+	if verdict != nil && drawn != nil {
+		return fmt.Errorf("%w; %w", verdict, drawn)
+	}
+	return cmp.Or(verdict, drawn)
+}
+
+// options are all but the plugin.
+func (f demoFlags) options(cmd *cobra.Command, view io.Writer) (demo.Options, error) {
+	if f.realTime {
+		f.scale = 1
+	}
+	plan, err := demo.NewPlan(f.scale)
+	if err != nil {
+		return demo.Options{}, err
+	}
+	options := demo.Options{Plan: plan, Workers: f.workers, Rate: f.rate, Seed: f.seed, Audience: f.audience(cmd, view)}
+	return options, options.Check()
+}
+
+func (f demoFlags) audience(cmd *cobra.Command, view io.Writer) demo.Audience {
 	in, out := cmd.InOrStdin(), cmd.OutOrStdout()
 	audience := demo.Narrate(out)
 	if !f.plain && liveview.Possible(in, out, os.Getenv) {
@@ -111,7 +144,7 @@ func (f demoFlags) audience(cmd *cobra.Command) demo.Audience {
 	if f.screenshot == "" {
 		return audience
 	}
-	return together(audience, liveview.Screenshot(f.screenshot))
+	return together(audience, liveview.Screenshot(view))
 }
 
 // viewThenLog leaves the log of what happened where the view was. When the terminal
@@ -121,7 +154,8 @@ func viewThenLog(show demo.Audience, out, errOut io.Writer) demo.Audience {
 		err := show(ctx, board)
 		switch {
 		case errors.Is(err, liveview.ErrQuit):
-			return quitError{err}
+			signal.Reset(os.Interrupt) // the view took the first Ctrl-C for a key
+			return &exitError{interrupted, err}
 		case err != nil:
 			fmt.Fprintf(errOut, "lab: plain lines, for the live view failed: %v\n", err)
 			return demo.Narrate(out)(ctx, board)
@@ -131,12 +165,6 @@ func viewThenLog(show demo.Audience, out, errOut io.Writer) demo.Audience {
 		}
 	}
 }
-
-// quitError is how a demo ends that somebody has left: as one that Ctrl-C has ended.
-type quitError struct{ error }
-
-// ExitCode is the program's.
-func (quitError) ExitCode() int { return interrupted }
 
 // together has several audiences follow one story; the first that fails ends it.
 func together(audiences ...demo.Audience) demo.Audience {
@@ -149,34 +177,22 @@ func together(audiences ...demo.Audience) demo.Audience {
 	}
 }
 
-func (f demoFlags) report(cmd *cobra.Command, recording *demo.Recording) error {
-	out := cmd.OutOrStdout()
+// judge prints what happened and the verdict on it.
+func judge(out io.Writer, recording *demo.Recording) error {
 	fmt.Fprintln(out)
 	if err := demo.WriteTable(out, recording); err != nil {
 		return err
 	}
-	if err := f.picture(recording); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "\nThe picture is in %s.\n\n", f.out)
-	failed := 0
+	fmt.Fprintln(out)
+	broken := 0
 	for _, finding := range demo.Judge(recording) {
 		fmt.Fprintln(out, finding)
 		if !finding.OK {
-			failed++
+			broken++
 		}
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d conditions do not hold, see the lines with ✗", failed)
+	if broken > 0 {
+		return fmt.Errorf("conditions that do not hold: %d, see the lines with ✗", broken)
 	}
 	return nil
-}
-
-func (f demoFlags) picture(recording *demo.Recording) (err error) {
-	file, err := os.Create(f.out)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return demo.WritePicture(file, recording)
 }

@@ -23,7 +23,7 @@ func runLab(t *testing.T, args ...string) (stdout string, err error) {
 
 func TestDemoWithoutThePluginSaysHowToBuildIt(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.wasm")
-	_, err := runLab(t, "demo", "--wasm", missing)
+	_, err := runLab(t, "demo", "--wasm", missing, "--out", filepath.Join(t.TempDir(), "x.png"))
 	require.EqualError(t, err, missing+" is not there: run `make build`")
 }
 
@@ -42,4 +42,5 @@ func TestHelpListsTheCommandsAndTheirExamples(t *testing.T) {
 	out, err = runLab(t, "demo", "--help")
 	require.NoError(t, err)
 	assert.Contains(t, out, "lab demo --real-time")
+	assert.Contains(t, out, "which takes about 22 s.")
 }

@@ -19,7 +19,8 @@ type exitError struct {
 	err  error
 }
 
-func (e *exitError) Error() string { return e.err.Error() }
+// Error is one line, whatever the names of files and flags have in them.
+func (e *exitError) Error() string { return sim.OneLine(e.err).Error() }
 
 func (e *exitError) Unwrap() error { return e.err }
 
@@ -36,7 +37,8 @@ func simCommand() *cobra.Command {
 
 For each it prints the blocks, the requests by endpoint, every expectation and
 the verdict. The same seed gives the same run. The exit code is 0 when all
-scenarios pass, 1 when one fails, and 2 when one cannot be played.
+scenarios pass, 1 when one fails, and 2 when one cannot be played or the command
+line is wrong.
 
 The files in scenarios/ are examples; docs/scenarios.md says what every field
 means, and scenarios/scenario.schema.json tells it to editors.`,
@@ -90,9 +92,16 @@ func (p *simPlayer) run(ctx context.Context, wasm, logFile string, files []strin
 		}
 	}
 	if p.failed > 0 {
-		return &exitError{1, fmt.Errorf("%d of %d scenarios failed", p.failed, p.runs)}
+		return &exitError{1, fmt.Errorf("%d of %d %s failed", p.failed, p.runs, runs(p.runs))}
 	}
 	return nil
+}
+
+func runs(n int) string {
+	if n == 1 {
+		return "run"
+	}
+	return "runs"
 }
 
 // loadScenarios reads all files before the first is played, so that a mistake in

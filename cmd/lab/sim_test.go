@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -78,15 +79,52 @@ func TestSimExitsWith1WhenAScenarioFails(t *testing.T) {
 	bad := scenarioFile(t, "bad.yaml", string(bytes.Replace([]byte(quickScenario), []byte("exactly: 10"), []byte("exactly: 11"), 1)))
 	out, err := runSim(t, "--wasm", shippedWasm, good, bad)
 	requireExitCode(t, err, 1)
-	require.EqualError(t, err, "1 of 2 scenarios failed")
+	require.EqualError(t, err, "1 of 2 runs failed")
 	assert.Contains(t, out, "✗ arriving requests: exactly 11 — seen: 10")
 	assert.Contains(t, out, "FAIL quick (4 of 5 expectations")
+}
+
+func TestSimCountsTheRunsOfAFileThatFail(t *testing.T) {
+	needShippedWasm(t)
+	file := scenarioFile(t, "three.yaml", quickScenario+"  - requests_to: {endpoint: A, exactly: 9}\nworkers: [1, 2, 3]\n")
+	_, err := runSim(t, "--wasm", shippedWasm, file)
+	requireExitCode(t, err, 1)
+	require.EqualError(t, err, "3 of 3 runs failed")
+
+	file = scenarioFile(t, "one.yaml", quickScenario+"  - requests_to: {endpoint: A, exactly: 9}\n")
+	_, err = runSim(t, "--wasm", shippedWasm, file)
+	require.EqualError(t, err, "1 of 1 run failed")
+}
+
+func TestSimExitsWith2ForAWrongCommandLine(t *testing.T) {
+	for name, args := range map[string][]string{
+		"requires at least 1 arg": {"sim"},
+		"unknown flag: --nope":    {"sim", "--nope", "quick.yaml"},
+		"--seed":                  {"sim", "--seed", "-1", "quick.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := runLab(t, args...)
+			require.ErrorContains(t, err, name)
+			assert.Equal(t, misused, exitCode(err))
+		})
+	}
+}
+
+func TestSimFailsOnOneLineWhateverTheFileIsCalled(t *testing.T) {
+	_, err := runSim(t, "--wasm", shippedWasm, "two\nlines.yaml")
+	requireExitCode(t, err, 2)
+	require.EqualError(t, err, `"two\nlines.yaml": no such file or directory`)
+
+	_, err = runSim(t, "--wasm", "two\nlines.wasm", scenarioFile(t, "quick.yaml", quickScenario))
+	requireExitCode(t, err, 2)
+	assert.NotContains(t, err.Error(), "\n")
 }
 
 func TestSimExitsWith2WhenAScenarioCannotBePlayed(t *testing.T) {
 	broken := scenarioFile(t, "broken.yaml", "colour: red")
 	for name, args := range map[string][]string{
 		"broken.yaml: colour: unknown field": {"--wasm", shippedWasm, broken},
+		"empty.yaml: expect: is missing":     {"--wasm", shippedWasm, scenarioFile(t, "empty.yaml", strings.Replace(quickScenario, "\n  - requests: {exactly: 10}", " []", 1))},
 		"missing.yaml: no such file":         {"--wasm", shippedWasm, "missing.yaml"},
 		"make build":                         {"--wasm", "missing.wasm", scenarioFile(t, "quick.yaml", quickScenario)},
 		"nowhere/log":                        {"--log", "nowhere/log", "--wasm", broken, scenarioFile(t, "quick.yaml", quickScenario)},

@@ -30,6 +30,7 @@ type Data struct {
 	Marks           []Mark     // from left to right
 	Shaded          Span       // in the lower panel, with its label; the zero span = none
 	Threshold       Line       // a horizontal line among the latencies; the zero line = none
+	Note            Note       // in the lower panel; the zero note = none
 	End             time.Duration
 }
 
@@ -59,6 +60,13 @@ type Span struct {
 // Line is a latency with a name.
 type Line struct {
 	At    time.Duration
+	Label string
+}
+
+// Note explains some of the requests. It is written below the fastest of them, where there
+// should be no others.
+type Note struct {
+	About []Request // in the order of their time
 	Label string
 }
 

@@ -2,6 +2,7 @@ package chart_test
 
 import (
 	"bytes"
+	"image"
 	"image/color"
 	"image/png"
 	"testing"
@@ -38,18 +39,56 @@ func story() chart.Data {
 func TestThePictureIsAPNGOfTheStatedSizeThatShowsTheShares(t *testing.T) {
 	var picture bytes.Buffer
 	require.NoError(t, chart.Write(&picture, story()))
-	image, err := png.Decode(&picture)
+	decoded, err := png.Decode(&picture)
 	require.NoError(t, err)
-	assert.Equal(t, chart.Width, image.Bounds().Dx())
-	assert.Equal(t, chart.Height, image.Bounds().Dy())
+	assert.Equal(t, chart.Width, decoded.Bounds().Dx())
+	assert.Equal(t, chart.Height, decoded.Bounds().Dy())
 
 	blue, vermillion := color.NRGBA{R: 0, G: 0x72, B: 0xB2, A: 255}, color.NRGBA{R: 0xD5, G: 0x5E, B: 0, A: 255}
 	at := func(x, y float64) color.Color {
-		return color.NRGBAModel.Convert(image.At(int(x*chart.Width), int(y*chart.Height)))
+		return color.NRGBAModel.Convert(decoded.At(int(x*chart.Width), int(y*chart.Height)))
 	}
 	assert.Equal(t, blue, at(0.3, 0.45), "before the block a has the lower half")
 	assert.Equal(t, vermillion, at(0.3, 0.25), "and b the upper one")
 	assert.Equal(t, blue, at(0.8, 0.25), "then a has everything")
+}
+
+// pixels are those of the picture.
+func pixels(t *testing.T, data chart.Data) image.Image {
+	t.Helper()
+	var picture bytes.Buffer
+	require.NoError(t, chart.Write(&picture, data))
+	decoded, err := png.Decode(&picture)
+	require.NoError(t, err)
+	return decoded
+}
+
+func TestANoteCoversNothing(t *testing.T) {
+	for name, about := range map[string]func([]chart.Request) []chart.Request{
+		"all":            func(all []chart.Request) []chart.Request { return all },
+		"the last":       func(all []chart.Request) []chart.Request { return all[len(all)-1:] },
+		"the later half": func(all []chart.Request) []chart.Request { return all[len(all)/2:] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := story()
+			for i := range data.Endpoints[1].Requests { // they fall, as answers that end together
+				data.Endpoints[1].Requests[i].Latency -= time.Duration(i) * 70 * time.Millisecond
+			}
+			without := pixels(t, data)
+			data.Note = chart.Note{About: about(data.Endpoints[1].Requests), Label: "answered when b heals"}
+			with := pixels(t, data)
+			changed := 0
+			for y := range chart.Height {
+				for x := range chart.Width {
+					if with.At(x, y) != without.At(x, y) {
+						changed++
+						require.Equal(t, color.NRGBAModel.Convert(color.White), color.NRGBAModel.Convert(without.At(x, y)), "at %d, %d", x, y)
+					}
+				}
+			}
+			assert.Greater(t, changed, 500, "the words and the line")
+		})
+	}
 }
 
 func TestAPictureNeedsNoRequestsMarksSpanOrThreshold(t *testing.T) {

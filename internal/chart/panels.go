@@ -67,7 +67,7 @@ func latencyPanel(d *Data) (*plot.Plot, error) {
 		return nil, err
 	}
 	p.Add(points)
-	p.Add(&threshold{line: d.Threshold})
+	p.Add(&threshold{line: d.Threshold}, &note{d.Note, d.Marks})
 	return p, nil
 }
 
@@ -82,7 +82,7 @@ func newPoints(d *Data) (plot.Plotter, error) {
 	var points []point
 	for i, endpoint := range d.Endpoints {
 		for _, request := range endpoint.Requests {
-			latency := max(request.Latency, time.Millisecond).Seconds()
+			latency := seconds(request.Latency)
 			points = append(points, point{plotter.XY{X: request.At.Seconds(), Y: latency}, i})
 		}
 	}
@@ -107,12 +107,15 @@ func newPoints(d *Data) (plot.Plotter, error) {
 	return struct{ plot.Plotter }{scatter}, nil
 }
 
+// seconds is a latency on an axis that has no zero.
+func seconds(latency time.Duration) float64 { return max(latency, time.Millisecond).Seconds() }
+
 // latencyRange leaves some air around what is there.
 func latencyRange(d *Data) (low, high float64) {
 	low, high = math.Inf(1), max(d.Threshold.At, time.Millisecond).Seconds()
 	for _, endpoint := range d.Endpoints {
 		for _, request := range endpoint.Requests {
-			latency := max(request.Latency, time.Millisecond).Seconds()
+			latency := seconds(request.Latency)
 			low, high = min(low, latency), max(high, latency)
 		}
 	}

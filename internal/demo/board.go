@@ -71,14 +71,15 @@ func (b *Board) all() []Event {
 	return slices.Clone(b.events)
 }
 
-// log keeps what the plugin itself has to say, without the wrapper's prefixes.
+// log keeps what the plugin itself has to say, keyword and all, without what the wrapper
+// of its SDK puts before it.
 func (b *Board) log(line wasmhost.LogLine) {
 	if line.Level < wasmhost.LogWarn {
 		return
 	}
 	message := line.Message
-	if _, rest, found := strings.Cut(message, "] endpoint-breaker "); found {
-		message = rest
+	if i := strings.Index(message, "] endpoint-breaker "); i >= 0 {
+		message = message[i+len("] "):]
 	}
 	b.add(EventLog, fmt.Sprintf("log of worker %d: %s", line.Worker, message))
 }
@@ -87,7 +88,7 @@ func (b *Board) log(line wasmhost.LogLine) {
 // has read it.
 func (b *Board) explain(err error) error {
 	for _, event := range b.all() {
-		err = fmt.Errorf("%w\n%s", err, event.Text)
+		err = fmt.Errorf("%w; %s", err, event.Text)
 	}
 	return err
 }

@@ -11,14 +11,14 @@ import (
 	"endpoint-breaker/internal/wasmhost"
 )
 
-func TestTheBoardKeepsThePluginsWarningsWithoutTheirPrefix(t *testing.T) {
+func TestTheBoardKeepsThePluginsWarningsWithTheirKeyword(t *testing.T) {
 	b := &Board{}
 	b.log(wasmhost.LogLine{Level: wasmhost.LogInfo, Message: "started"})
 	b.log(wasmhost.LogLine{Level: wasmhost.LogWarn, Message: "[endpoint-breaker] [1] endpoint-breaker block reason=headers"})
 	b.begin(func() time.Duration { return 3 * time.Second })
 	b.log(wasmhost.LogLine{Worker: 1, Level: wasmhost.LogCritical, Message: "panic"})
 	assert.Equal(t, []Event{
-		{Text: "log of worker 0: block reason=headers"},
+		{Text: "log of worker 0: endpoint-breaker block reason=headers"},
 		{At: 3 * time.Second, Text: "log of worker 1: panic"},
 	}, b.all())
 }
@@ -28,5 +28,5 @@ func TestAStartThatFailsIsExplainedByThePluginsLog(t *testing.T) {
 	b := &Board{}
 	b.log(wasmhost.LogLine{Level: wasmhost.LogError, Message: "slow_threshold: -1s given"})
 	require.ErrorIs(t, b.explain(refused), refused)
-	require.EqualError(t, b.explain(refused), "refused\nlog of worker 0: slow_threshold: -1s given")
+	require.EqualError(t, b.explain(refused), "refused; log of worker 0: slow_threshold: -1s given")
 }

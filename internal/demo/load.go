@@ -25,6 +25,7 @@ const (
 type load struct {
 	client   *http.Client
 	attacker *vegeta.Attacker
+	stopped  chan struct{}
 	done     chan struct{}
 	results  []*vegeta.Result // complete when done is closed
 }
@@ -32,11 +33,12 @@ type load struct {
 func startLoad(url string, plan Plan, rate float64, seed uint64) *load {
 	transport := &http.Transport{MaxIdleConnsPerHost: 1000, DisableCompression: true}
 	l := &load{
-		client: &http.Client{Transport: transport, Timeout: plan.clientTimeout()},
-		done:   make(chan struct{}),
+		client:  &http.Client{Transport: transport, Timeout: plan.clientTimeout()},
+		stopped: make(chan struct{}),
+		done:    make(chan struct{}),
 	}
 	l.attacker = vegeta.NewAttacker(vegeta.Client(l.client))
-	results := l.attacker.Attack(newTargets(url, seed).next, newPoissonPacer(rate, seed), 0, "")
+	results := l.attacker.Attack(newTargets(url, seed).next, newPoissonPacer(rate, seed, l.stopped), 0, "")
 	go l.collect(results)
 	return l
 }
@@ -48,8 +50,10 @@ func (l *load) collect(results <-chan *vegeta.Result) {
 	}
 }
 
-// stop sends nothing new, and returns the results when all requests are over.
+// stop sends nothing new, and returns the results when all requests are over. It is called
+// once.
 func (l *load) stop() []*vegeta.Result {
+	close(l.stopped)
 	l.attacker.Stop()
 	<-l.done
 	l.client.CloseIdleConnections()
@@ -59,22 +63,36 @@ func (l *load) stop() []*vegeta.Result {
 // poissonPacer makes arrivals that know nothing of each other. Only vegeta's own
 // goroutine calls it.
 type poissonPacer struct {
-	rate   float64 // per second
-	random *rand.Rand
-	next   time.Duration
-	hits   uint64 // next is when this one is due
+	rate    float64 // per second
+	random  *rand.Rand
+	stopped <-chan struct{}
+	next    time.Duration
+	hits    uint64 // so many arrivals are drawn; next is when the last of them is due
 }
 
-func newPoissonPacer(rate float64, seed uint64) *poissonPacer {
-	return &poissonPacer{rate: rate, random: rand.New(rand.NewPCG(seed, 0x70616365))}
+func newPoissonPacer(rate float64, seed uint64, stopped <-chan struct{}) *poissonPacer {
+	return &poissonPacer{rate: rate, random: rand.New(rand.NewPCG(seed, 0x70616365)), stopped: stopped}
 }
 
-// Pace implements vegeta.Pacer.
+// Pace implements vegeta.Pacer. It waits itself: vegeta would sleep for as long as it is
+// told, and hear of no stop before it had sent one more request.
 func (p *poissonPacer) Pace(elapsed time.Duration, hits uint64) (wait time.Duration, stop bool) {
+	timer := time.NewTimer(p.due(hits) - elapsed)
+	defer timer.Stop()
+	select {
+	case <-p.stopped:
+		return 0, true
+	case <-timer.C:
+		return 0, false
+	}
+}
+
+// due is when the request after so many hits arrives, since the start.
+func (p *poissonPacer) due(hits uint64) time.Duration {
 	for ; p.hits <= hits; p.hits++ {
 		p.next += time.Duration(p.random.ExpFloat64() / p.rate * float64(time.Second))
 	}
-	return max(p.next-elapsed, 0), false
+	return p.next
 }
 
 // Rate implements vegeta.Pacer.

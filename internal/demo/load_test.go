@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -15,12 +16,10 @@ import (
 
 func TestArrivalsHaveTheRateAskedForAndAreTheSameForASeed(t *testing.T) {
 	arrivals := func(seed uint64) (at []time.Duration) {
-		pacer := newPoissonPacer(40, seed)
+		pacer := newPoissonPacer(40, seed, nil)
 		elapsed := time.Duration(0)
 		for hits := range uint64(4000) {
-			wait, stop := pacer.Pace(elapsed, hits)
-			require.False(t, stop)
-			elapsed += wait
+			elapsed = max(pacer.due(hits), elapsed)
 			at = append(at, elapsed)
 		}
 		return at
@@ -32,9 +31,36 @@ func TestArrivalsHaveTheRateAskedForAndAreTheSameForASeed(t *testing.T) {
 }
 
 func TestALateArrivalIsSentAtOnce(t *testing.T) {
-	pacer := newPoissonPacer(40, 1)
-	wait, _ := pacer.Pace(time.Hour, 0)
+	pacer := newPoissonPacer(40, 1, nil)
+	wait, stop := pacer.Pace(time.Hour, 0)
 	assert.Zero(t, wait)
+	assert.False(t, stop)
+}
+
+func TestVegetaHearsOfAnArrivalWhenItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pacer := newPoissonPacer(0.01, 1, nil)
+		began := time.Now()
+		wait, stop := pacer.Pace(0, 0)
+		assert.False(t, stop)
+		assert.Zero(t, wait, "vegeta sleeps and cannot be woken; the pacer waits itself")
+		assert.Equal(t, pacer.due(0), time.Since(began))
+		assert.Greater(t, time.Since(began), time.Second)
+	})
+}
+
+func TestStoppingDoesNotWaitForTheNextArrival(t *testing.T) {
+	plan, err := NewPlan(10)
+	require.NoError(t, err)
+	load := startLoad("http://gateway.invalid", plan, 0.001, 1)
+	stopped := make(chan []*vegeta.Result)
+	go func() { stopped <- load.stop() }()
+	select {
+	case results := <-stopped:
+		assert.Empty(t, results)
+	case <-time.After(5 * time.Second):
+		t.Fatal("it waits")
+	}
 }
 
 func TestTargetsAreStreamsAndWholeAnswersWithIDsOfTheirOwn(t *testing.T) {

@@ -24,7 +24,7 @@ func placed(t *testing.T, now time.Duration, a, b, c int, events ...Event) State
 func TestTheNarratorTellsEachEventOnceAndTheTrafficEverySecond(t *testing.T) {
 	var out strings.Builder
 	n := &narrator{to: &out, last: placed(t, 0, 0, 0, 0)}
-	log := Event{Text: "log of worker 0: block endpoint=10.0.0.2:80"}
+	log := Event{Text: "log of worker 0: endpoint-breaker block endpoint=10.0.0.2:80"}
 	fault := Event{At: 1100 * ms, Kind: EventFault, Text: "gpu-b turns slow"}
 	n.hear(placed(t, 950*ms, 9, 9, 9))
 	n.hear(placed(t, 1000*ms, 10, 10, 20))
@@ -34,7 +34,7 @@ func TestTheNarratorTellsEachEventOnceAndTheTrafficEverySecond(t *testing.T) {
 	assert.Equal(t, `    1.0 s  healthy    40.0 req/s   gpu-a  25 %  gpu-b  25 %  gpu-c  50 %   waiting 3
     1.1 s  ► gpu-b turns slow
     2.0 s  healthy    30.0 req/s   gpu-a 100 %  gpu-b   0 %  gpu-c   0 %   waiting 3
-             log of worker 0: block endpoint=10.0.0.2:80
+             log of worker 0: endpoint-breaker block endpoint=10.0.0.2:80
 `, out.String())
 }
 
@@ -43,7 +43,7 @@ func TestTheLogTellsTheSettingAndEveryEvent(t *testing.T) {
 	WriteLog(&out, placed(t, 9*time.Second, 1, 2, 3, Event{At: 5 * time.Second, Kind: EventFault, Text: "gpu-b turns slow"}))
 	assert.Equal(t, `three model servers behind http://gateway: 10.0.0.1:80, 10.0.0.2:80, 10.0.0.3:80
 gateway workers: 2, clients: 40 requests/s, timing: 10 times faster than deployed: slow_threshold 7s stands for 70s, block_ttl 4.5s for 45s
-plugin: slow_threshold 7s, dedup_window 0.5s, confirm_count 2, block_ttl 4.5s, check_interval 0.1s; about 22.0 s in all
+plugin: slow_threshold 7s, dedup_window 0.5s, confirm_count 2, block_ttl 4.5s, check_interval 0.1s; about 22 s in all
 
     5.0 s  ► gpu-b turns slow
 `, out.String())

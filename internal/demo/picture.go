@@ -22,17 +22,34 @@ func WritePicture(w io.Writer, r *Recording) error {
 		data.Marks = append(data.Marks, chart.Mark{At: block.Since, Label: "block"})
 		if r.Heal > 0 {
 			data.Marks = append(data.Marks, chart.Mark{At: r.Heal, Label: "heal"})
+			data.Note = chart.Note{About: points(heldUntilHeal(r)), Label: fmt.Sprintf("answered when %s heals", r.Slow)}
 		}
 		data.Marks = append(data.Marks, chart.Mark{At: block.Until, Label: "return"})
 	}
 	for _, name := range r.Endpoints {
-		endpoint := chart.Endpoint{Name: name}
-		for _, request := range to(name, r.Requests) {
-			endpoint.Requests = append(endpoint.Requests, chart.Request{At: request.Sent, Latency: request.Latency})
-		}
-		data.Endpoints = append(data.Endpoints, endpoint)
+		data.Endpoints = append(data.Endpoints, chart.Endpoint{Name: name, Requests: points(to(name, r.Requests))})
 	}
 	return chart.Write(w, data)
+}
+
+func points(requests []Request) []chart.Request {
+	all := make([]chart.Request, len(requests))
+	for i, request := range requests {
+		all[i] = chart.Request{At: request.Sent, Latency: request.Latency}
+	}
+	return all
+}
+
+// heldUntilHeal are the requests whose slow answers the heal cut short. The later they were
+// sent the less they waited, which without a word looks like a recovery.
+func heldUntilHeal(r *Recording) []Request {
+	var held []Request
+	for _, request := range to(r.Slow, r.Requests) {
+		if request.Sent < r.Heal && request.Sent+request.Latency >= r.Heal {
+			held = append(held, request)
+		}
+	}
+	return held
 }
 
 func pace(plan Plan) string {

@@ -84,6 +84,9 @@ func (p Plan) Duration() time.Duration {
 	return p.Healthy + p.SlowThreshold + p.DedupWindow + p.BlockTTL + p.Afterwards
 }
 
+// About is Duration in words, for people who are about to wait.
+func (p Plan) About() string { return fmt.Sprintf("about %.0f s", p.Duration().Seconds()) }
+
 // blockExpected is how long after the first request that gets stuck the block should come.
 func (p Plan) blockExpected() time.Duration {
 	return p.SlowThreshold + (confirmCount-1)*p.DedupWindow + confirmCount*p.CheckInterval

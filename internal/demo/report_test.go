@@ -53,6 +53,19 @@ func TestAQuantileIsOneOfTheValues(t *testing.T) {
 	assert.Equal(t, time.Duration(2), quantile([]time.Duration{1, 2, 3}, 0.5))
 }
 
+func TestTheRequestsThatTheHealAnsweredAreThoseStillWaitingThen(t *testing.T) {
+	at := func(endpoint string, sent, latency time.Duration) Request {
+		return Request{Endpoint: endpoint, Sent: sent, Latency: latency}
+	}
+	r := &Recording{Slow: "b", Heal: 15 * time.Second, Requests: []Request{
+		at("b", 5*time.Second, 9500*ms), // answered before, slow as it was
+		at("b", 9*time.Second, 6100*ms),
+		at("a", 14950*ms, 150*ms), // another endpoint's
+		at("b", 17*time.Second, 150*ms),
+	}}
+	assert.Equal(t, r.Requests[1:2], heldUntilHeal(r))
+}
+
 func TestThePictureRendersWithAndWithoutABlock(t *testing.T) {
 	r := good(t)
 	for _, blocks := range [][]Block{r.Blocks, nil} {

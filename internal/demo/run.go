@@ -6,7 +6,6 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
@@ -16,33 +15,10 @@ import (
 	"endpoint-breaker/internal/modelserver"
 )
 
-// Options say how to play.
-type Options struct {
-	Wasm     []byte // the plugin as shipped
-	Plan     Plan
-	Workers  int      // of the gateway, at least 1
-	Rate     float64  // requests per second, above 0
-	Seed     uint64   // decides the arrivals, the requests and the servers' jitter
-	Audience Audience // follows while it is played
-}
-
-func (o Options) check() error {
-	if o.Workers < 1 {
-		return fmt.Errorf("workers: %d given, at least 1 is needed", o.Workers)
-	}
-	if o.Audience == nil {
-		return errors.New("audience: none given")
-	}
-	if !(o.Rate > 0) {
-		return fmt.Errorf("rate: %g given, it must be above 0 requests per second", o.Rate)
-	}
-	return nil
-}
-
 // Run plays the story once; it takes a little longer than Plan.Duration. When ctx ends
 // before, everything is stopped and the error is ctx's.
 func Run(ctx context.Context, o Options) (*Recording, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	s, err := setUp(ctx, o)

@@ -116,10 +116,10 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 	nobody := func(context.Context, *Board) error { return nil }
 	plan, err := NewPlan(40)
 	require.NoError(t, err)
-	_, err = Run(t.Context(), Options{Plan: plan, Rate: 1, Audience: nobody})
-	require.EqualError(t, err, "workers: 0 given, at least 1 is needed")
-	_, err = Run(t.Context(), Options{Plan: plan, Workers: 1, Audience: nobody})
-	require.EqualError(t, err, "rate: 0 given, it must be above 0 requests per second")
-	_, err = Run(t.Context(), Options{Plan: plan, Workers: 1, Rate: 1})
+	_, err = Run(t.Context(), Options{Plan: plan, Workers: 0, Rate: 40, Audience: nobody})
+	require.EqualError(t, err, "workers: 0 given, it goes from 1 to 64")
+	_, err = Run(t.Context(), Options{Plan: plan, Workers: 1, Rate: 0, Audience: nobody})
+	require.ErrorContains(t, err, "rate: 0 requests per second given")
+	_, err = Run(t.Context(), Options{Plan: plan, Workers: 1, Rate: 40})
 	require.EqualError(t, err, "audience: none given")
 }

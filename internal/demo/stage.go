@@ -17,9 +17,11 @@ import (
 const (
 	routeName   = "llm"
 	clusterName = "outbound|8000||llm.dns"
-	slowIndex   = 1 // of the endpoints, the one that turns slow
 	jitter      = 0.15
 	closeWithin = 10 * time.Second
+
+	endpointCount = 3
+	slowIndex     = 1 // of the endpoints, the one that turns slow
 )
 
 // stage is everything that runs during the story, on one clock.
@@ -49,7 +51,7 @@ func setUp(ctx context.Context, o Options) (s *stage, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	for i, name := range []string{"gpu-a", "gpu-b", "gpu-c"} {
+	for i, name := range [endpointCount]string{"gpu-a", "gpu-b", "gpu-c"} {
 		server := modelserver.New(modelserver.Options{
 			Name: name, Model: model, FirstToken: o.Plan.FirstToken, PerToken: o.Plan.PerToken,
 			Jitter: jitter, Seed: o.Seed + uint64(i),

@@ -41,7 +41,7 @@ func header(s demo.State, width int) screen {
 	title := fmt.Sprintf("endpoint-breaker demo: one of %d model servers turns slow", len(s.Endpoints))
 	const keys = "q quits"
 	gap := strings.Repeat(" ", max(width-len(title)-len(keys), 1))
-	now := fmt.Sprintf("%s of about %s   phase %d of 4: ", seconds(s.At), seconds(plan.Duration()), s.Phase()+1)
+	now := fmt.Sprintf("%s of %s   phase %d of 4: ", seconds(s.At), plan.About(), s.Phase()+1)
 	return screen{
 		{{title, strong}, {gap, plain}, {keys, faint}},
 		{{now, plain}, {s.Phase().String(), roleOf(s.Phase())}, {"   " + speed(plan), plain}},

@@ -2,7 +2,7 @@ package liveview
 
 import (
 	"context"
-	"os"
+	"io"
 	"time"
 
 	"endpoint-breaker/internal/demo"
@@ -14,16 +14,17 @@ const (
 	screenshotHeight = minHeight
 )
 
-// Screenshot writes the view to an SVG file as it stands when half of the time from the
-// block to the heal is over; at the story's end when there is no block.
-func Screenshot(path string) demo.Audience {
+// Screenshot writes the view as an SVG as it stands when half of the time from the block to
+// the heal is over; at the story's end when there is no block.
+func Screenshot(w io.Writer) demo.Audience {
 	return func(ctx context.Context, board *demo.Board) error {
 		ticker := time.NewTicker(refresh)
 		defer ticker.Stop()
 		for state := board.State(); ; state = board.State() {
 			if ctx.Err() != nil || worthAPicture(state) {
 				picture := screenOf(state, screenshotWidth, screenshotHeight).svg(screenshotWidth, screenshotHeight)
-				return os.WriteFile(path, []byte(picture), 0o644)
+				_, err := io.WriteString(w, picture)
+				return err
 			}
 			select {
 			case <-ticker.C:
