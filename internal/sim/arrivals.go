@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"time"
 )
@@ -55,13 +56,21 @@ func (a *arrivals) next(previous time.Duration) (moment time.Duration, more bool
 	from := time.Duration(t.From)
 	switch {
 	case t.Burst > 0:
-		return from + time.Duration(a.n)*time.Duration(t.Over)/time.Duration(t.Burst), a.n < t.Burst
+		return from + share(time.Duration(t.Over), a.n, t.Burst), a.n < t.Burst
 	case t.Arrivals == "poisson":
 		moment = previous + time.Duration(a.random.ExpFloat64()/t.Rate*float64(time.Second)).Truncate(time.Microsecond)
 	default:
 		moment = from + time.Duration(float64(a.n)*float64(time.Second)/t.Rate)
 	}
 	return moment, moment < time.Duration(*t.To)
+}
+
+// share is n parts of the many that a time is cut into. The product may need more than 64
+// bits.
+func share(whole time.Duration, n, parts int) time.Duration {
+	high, low := bits.Mul64(uint64(whole), uint64(n))
+	quotient, _ := bits.Div64(high, low, uint64(parts))
+	return time.Duration(quotient)
 }
 
 // spread says which worker the n-th request falls to.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // moments lists when the requests of a traffic arrive.
@@ -36,6 +37,16 @@ func TestAConstantRateDoesNotDrift(t *testing.T) {
 func TestABurstIsSpreadEvenly(t *testing.T) {
 	got := moments(Traffic{Burst: 4, Over: Duration(8 * time.Second)}, time.Minute)
 	assert.Equal(t, []time.Duration{0, 2 * time.Second, 4 * time.Second, 6 * time.Second}, got)
+}
+
+func TestABurstOverALongTimeDoesNotOverflow(t *testing.T) {
+	const n = 110_000 // times 24h is more than an int64 of nanoseconds
+	got := moments(Traffic{Burst: n, Over: Duration(24 * time.Hour)}, 24*time.Hour)
+	require.Len(t, got, n)
+	assert.Equal(t, 12*time.Hour, got[n/2])
+	for i := 1; i < n; i++ {
+		require.InDelta(t, 24*time.Hour/n, got[i]-got[i-1], 1, i)
+	}
 }
 
 func TestPoissonArrivalsHaveTheRateAsTheirMean(t *testing.T) {

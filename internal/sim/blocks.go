@@ -127,6 +127,9 @@ func (b *Block) mark() string {
 	return ""
 }
 
+// name is the block with whose it is.
+func (b *Block) name() string { return b.Endpoint + " " + b.String() }
+
 // String describes the block in an expectation's verdict.
 func (b *Block) String() string {
 	return fmt.Sprintf("%s to %s (%s, strikes %d)%s", shown(b.Seen), shown(b.Until), b.Reason, b.Strikes, b.mark())

@@ -45,7 +45,7 @@ func decodeStruct(raw json.RawMessage, into reflect.Value) error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		field, found := fields[name]
 		if !found {
-			return at(name, fmt.Errorf("unknown field; known here: %s", known))
+			return at(quoted(name), fmt.Errorf("unknown field; known here: %s", known))
 		}
 		if err := decode(given[name], field); err != nil {
 			return at(name, err)

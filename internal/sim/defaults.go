@@ -14,7 +14,13 @@ func (s *Scenario) fillDefaults() error {
 	if len(s.Workers) == 0 {
 		s.Workers = WorkerCounts{1}
 	}
-	if err := eachOf(s.Clusters, (*Cluster).fillDefaults); err != nil {
+	endpoints := 0
+	err := eachOf(s.Clusters, func(c *Cluster) error {
+		err := c.fillDefaults(maxEndpoints - endpoints)
+		endpoints += len(c.Endpoints)
+		return err
+	})
+	if err != nil {
 		return at("clusters", err)
 	}
 	if len(s.Routes) == 0 && len(s.Clusters) == 1 {
@@ -33,7 +39,8 @@ func (s *Scenario) fillDefaults() error {
 	return nil
 }
 
-func (c *Cluster) fillDefaults() error {
+// fillDefaults makes at most so many endpoints.
+func (c *Cluster) fillDefaults(atMost int) error {
 	c.Balancer = orElse(c.Balancer, "round_robin")
 	var all []Endpoint
 	for i, endpoint := range c.Endpoints {
@@ -47,7 +54,9 @@ func (c *Cluster) fillDefaults() error {
 		if err != nil {
 			return at("endpoints", atIndex(i, err))
 		}
-		all = append(all, some...)
+		if all = append(all, some...); len(all) > atMost {
+			return at("endpoints", atIndex(i, fmt.Errorf("is one too many; should be at most %d in all clusters together", maxEndpoints)))
+		}
 	}
 	c.Endpoints = all
 	return nil
@@ -65,8 +74,8 @@ func (e Endpoint) expand() ([]Endpoint, error) {
 	if e.Count == 0 {
 		return []Endpoint{e}, nil
 	}
-	if e.Count < 0 || e.Count > 10_000 {
-		return nil, at("count", fmt.Errorf("given %d; should be 1 to 10000", e.Count))
+	if e.Count < 0 || e.Count > maxEndpoints {
+		return nil, at("count", fmt.Errorf("given %d; should be 1 to %d", e.Count, maxEndpoints))
 	}
 	var all []Endpoint
 	ip := address.Addr()

@@ -51,6 +51,8 @@ type simulation struct {
 	blocks *blockWatch
 	result *Result
 	over   bool
+
+	inFlight int // requests that have not ended
 	// The workers that a fault has interrupted in the middle of a callback: none
 	// of them may be called again before it has returned.
 	interrupted map[int]bool
@@ -61,6 +63,16 @@ type simulation struct {
 // plugin did well is for Result.Verdicts to say. A cancelled context ends it with
 // the context's error.
 func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
+	m, err := loaded(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	err = m.play(ctx)
+	return m.result, errors.Join(err, m.log.flush(), m.plugin.Close(ctx))
+}
+
+// loaded is a run that is about to begin.
+func loaded(ctx context.Context, s *Scenario, o Options) (*simulation, error) {
 	m := newSimulation(s, o)
 	m.log.line("scenario %s, workers %d, seed %d", s.Name, o.Workers, o.Seed)
 	plugin, err := wasmhost.Load(ctx, wasmhost.Options{
@@ -78,8 +90,7 @@ func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
 	}
 	m.plugin = plugin
 	m.blocks = newBlockWatch(s, plugin.SharedData(), m.log)
-	err = m.play(ctx)
-	return m.result, errors.Join(err, m.log.flush(), plugin.Close(ctx))
+	return m, nil
 }
 
 func newSimulation(s *Scenario, o Options) *simulation {

@@ -55,17 +55,3 @@ func firstOf(errs ...error) error {
 	}
 	return nil
 }
-
-// excerpt keeps an error on one short line.
-func excerpt(raw []byte) string {
-	const limit = 60
-	if len(raw) <= limit {
-		return string(raw)
-	}
-	return string(raw[:limit]) + "…"
-}
-
-// oneLine folds a library's error of several lines into one.
-func oneLine(err error) error {
-	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
-}

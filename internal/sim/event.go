@@ -42,13 +42,18 @@ func (e Event) moments(end Duration) []time.Duration {
 	if e.Every == 0 {
 		return moments
 	}
-	if e.Until != nil {
-		end = *e.Until
-	}
-	for moment := e.At + e.Every; moment < end; moment += e.Every {
+	for moment := e.At + e.Every; moment < e.last(end); moment += e.Every {
 		moments = append(moments, time.Duration(moment))
 	}
 	return moments
+}
+
+// last is when the event does not happen again any more.
+func (e Event) last(end Duration) Duration {
+	if e.Until == nil {
+		return end
+	}
+	return min(*e.Until, end)
 }
 
 func (e Event) validateTimes(end Duration) error {

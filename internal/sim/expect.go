@@ -103,7 +103,20 @@ func (b Bounds) validate() error {
 	case b.AtLeast != nil && b.AtMost != nil && *b.AtLeast > *b.AtMost:
 		return fmt.Errorf("at_least %d is more than at_most %d", *b.AtLeast, *b.AtMost)
 	}
-	return nil
+	return firstOf(
+		at("exactly", notNegative(valueOf(b.Exactly))),
+		at("at_least", notNegative(valueOf(b.AtLeast))),
+		at("at_most", notNegative(valueOf(b.AtMost))),
+	)
+}
+
+// valueOf is 0 for what is not given.
+func valueOf[T any](given *T) T {
+	var zero T
+	if given == nil {
+		return zero
+	}
+	return *given
 }
 
 func (b Bounds) hold(n int64) bool {
@@ -138,7 +151,11 @@ type Window struct {
 	To   *Duration `json:"to"`
 }
 
-func (w Window) validate() error {
+// validate checks the window for a run of that length.
+func (w Window) validate(end Duration) error {
+	if w.From >= end {
+		return at("from", fmt.Errorf("given %s; the run ends at %s", w.From, end))
+	}
 	if w.To != nil && *w.To <= w.From {
 		return at("to", fmt.Errorf("given %s; should be after from, %s", *w.To, w.From))
 	}

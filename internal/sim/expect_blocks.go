@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ type Blocked struct {
 }
 
 func (b *Blocked) validate(s *Scenario) error {
+	if b.After > s.Duration {
+		return at("after", fmt.Errorf("given %s; the run ends at %s", b.After, s.Duration))
+	}
 	if b.By != nil && *b.By < b.After {
 		return at("by", fmt.Errorf("given %s; should not be before after, %s", *b.By, b.After))
 	}
@@ -27,20 +31,58 @@ func (b *Blocked) validate(s *Scenario) error {
 			return at("reason", err)
 		}
 	}
-	return at("endpoint", s.knowsEndpoints(b.Endpoint))
+	return firstOf(at("strikes", notNegative(b.Strikes)), at("endpoint", s.knowsEndpoints(b.Endpoint)))
 }
 
 func (b *Blocked) check(r *Result) Verdict {
 	blocks := r.blocksOf(b.Endpoint, Window{}, b.Observed)
-	return Verdict{OK: slices.ContainsFunc(blocks, b.matches), What: b.what(), Seen: listOf(blocks)}
+	if i := slices.IndexFunc(blocks, b.matches); i >= 0 {
+		return Verdict{OK: true, What: b.what(), Seen: oneOfBlocks(blocks[i], len(blocks))}
+	}
+	return Verdict{What: b.what(), Seen: b.nearest(blocks)}
 }
 
 func (b *Blocked) matches(block *Block) bool {
-	return block.Seen >= time.Duration(b.After) &&
-		(b.By == nil || block.Seen <= time.Duration(*b.By)) &&
-		(b.Lasting == nil || block.Until-block.Seen == time.Duration(*b.Lasting)) &&
-		(b.Reason == "" || block.Reason == b.Reason) &&
-		(b.Strikes == 0 || block.Strikes == b.Strikes)
+	return b.missedBy(block) == 0 && b.differences(block) == 0
+}
+
+// missedBy is how far from [after, by] the block begins.
+func (b *Blocked) missedBy(block *Block) time.Duration {
+	by := never
+	if b.By != nil {
+		by = time.Duration(*b.By)
+	}
+	return max(time.Duration(b.After)-block.Seen, block.Seen-by, 0)
+}
+
+// differences counts what is expected of the block besides its beginning and is not so.
+func (b *Blocked) differences(block *Block) int {
+	n := 0
+	for _, differs := range []bool{
+		b.Lasting != nil && block.Until-block.Seen != time.Duration(*b.Lasting),
+		b.Reason != "" && block.Reason != b.Reason,
+		b.Strikes != 0 && block.Strikes != b.Strikes,
+	} {
+		if differs {
+			n++
+		}
+	}
+	return n
+}
+
+// nearest shows the block that comes closest to what is expected: in time, then in what
+// else is said of it.
+func (b *Blocked) nearest(blocks []*Block) string {
+	if len(blocks) == 0 {
+		return "no block"
+	}
+	nearest := slices.MinFunc(blocks, func(one, other *Block) int {
+		return cmp.Or(cmp.Compare(b.missedBy(one), b.missedBy(other)), cmp.Compare(b.differences(one), b.differences(other)))
+	})
+	if len(blocks) == 1 {
+		return nearest.name()
+	}
+	return fmt.Sprintf("%s, the nearest of %d", nearest.name(), len(blocks))
 }
 
 func (b *Blocked) what() string {
@@ -75,7 +117,7 @@ type NeverBlocked struct {
 }
 
 func (n *NeverBlocked) validate(s *Scenario) error {
-	return firstOf(at("endpoints", s.knowsEndpoints(n.Endpoints...)), n.Window.validate())
+	return firstOf(at("endpoints", s.knowsEndpoints(n.Endpoints...)), n.Window.validate(s.Duration))
 }
 
 func (n *NeverBlocked) check(r *Result) Verdict {
@@ -91,7 +133,7 @@ func (n *NeverBlocked) check(r *Result) Verdict {
 	if len(n.Endpoints) > 0 {
 		what = who + " never blocked" + n.Window.String()
 	}
-	return Verdict{OK: len(found) == 0, What: what, Seen: listOf(found)}
+	return Verdict{OK: len(found) == 0, What: what, Seen: firstOfBlocks(found)}
 }
 
 // Blocks expects a number of blocks that are active in the window.
@@ -106,14 +148,14 @@ func (b *Blocks) validate(s *Scenario) error {
 	if b.Endpoint != "" {
 		name = at("endpoint", s.knowsEndpoints(b.Endpoint))
 	}
-	return firstOf(name, b.Window.validate(), b.Bounds.validate())
+	return firstOf(name, b.Window.validate(s.Duration), b.Bounds.validate())
 }
 
 func (b *Blocks) check(r *Result) Verdict {
 	found := r.blocksOf(b.Endpoint, b.Window, false)
 	verdict := b.verdict(int64(len(found)), strings.TrimSpace("blocks of "+orElse(b.Endpoint, "all endpoints")+b.Window.String()))
 	if len(found) > 0 {
-		verdict.Seen += ": " + listOf(found)
+		verdict.Seen += ": " + firstOfBlocks(found)
 	}
 	return verdict
 }
@@ -127,6 +169,9 @@ type Returned struct {
 }
 
 func (e *Returned) validate(s *Scenario) error {
+	if e.After > s.Duration {
+		return at("after", fmt.Errorf("given %s; the run ends at %s", e.After, s.Duration))
+	}
 	if e.By <= e.After {
 		return at("by", fmt.Errorf("given %s; should be after %s", e.By, e.After))
 	}
@@ -167,7 +212,7 @@ func freeAgain(blocks []*Block, moment time.Duration) bool {
 // may, unless the scenario damages the blocklist on purpose.
 type BlocksLost struct{ Bounds }
 
-func (b *BlocksLost) validate(*Scenario) error { return at("blocks_lost", b.Bounds.validate()) }
+func (b *BlocksLost) validate(*Scenario) error { return b.Bounds.validate() }
 
 func (b *BlocksLost) check(r *Result) Verdict {
 	lost := int64(0)
@@ -205,17 +250,23 @@ func (r *Result) blocksOf(endpoint string, w Window, observed bool) []*Block {
 	return found
 }
 
-func listOf(blocks []*Block) string {
+// firstOfBlocks shows the block that began first, and how many there are besides.
+func firstOfBlocks(blocks []*Block) string {
 	if len(blocks) == 0 {
 		return "no block"
 	}
-	const shown = 5
-	var parts []string
-	for _, block := range blocks[:min(shown, len(blocks))] {
-		parts = append(parts, block.Endpoint+" "+block.String())
+	first := slices.MinFunc(blocks, func(one, other *Block) int { return cmp.Compare(one.Seen, other.Seen) })
+	return oneOfBlocks(first, len(blocks))
+}
+
+// oneOfBlocks shows one block of so many.
+func oneOfBlocks(block *Block, of int) string {
+	switch of {
+	case 1:
+		return block.name()
+	case 2:
+		return block.name() + ", and 1 other"
+	default:
+		return fmt.Sprintf("%s, and %d others", block.name(), of-1)
 	}
-	if len(blocks) > shown {
-		parts = append(parts, fmt.Sprintf("%d more", len(blocks)-shown))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -35,7 +35,7 @@ func (e *MetricValue) validate(s *Scenario) error {
 // validateName refuses unknown short names: their value would always be 0.
 func (e *MetricValue) validateName() error {
 	if strings.Contains(e.Name, ".") {
-		return nil
+		return printable(e.Name)
 	}
 	if e.Cluster != "" && slices.Contains(gatewayMetrics(), e.Name) {
 		return fmt.Errorf("%s belongs to the whole gateway, not to a cluster", e.Name)
@@ -97,7 +97,7 @@ func (e *LogLines) check(r *Result) Verdict {
 // Trapped expects how many VMs trap. None may, unless a fault makes them.
 type Trapped struct{ Bounds }
 
-func (e *Trapped) validate(*Scenario) error { return at("trapped", e.Bounds.validate()) }
+func (e *Trapped) validate(*Scenario) error { return e.Bounds.validate() }
 
 func (e *Trapped) check(r *Result) Verdict { return e.verdict(int64(r.Trapped), "VMs that trapped") }
 
@@ -108,8 +108,8 @@ type MemoryGrowth struct {
 	Bounds
 }
 
-func (e *MemoryGrowth) validate(*Scenario) error {
-	return firstOf(e.Window.validate(), e.Bounds.validate())
+func (e *MemoryGrowth) validate(s *Scenario) error {
+	return firstOf(e.Window.validate(s.Duration), e.Bounds.validate())
 }
 
 func (e *MemoryGrowth) check(r *Result) Verdict {

@@ -23,7 +23,7 @@ func (e *Requests) validate(s *Scenario) error {
 	if e.Outcome != "" {
 		outcome = at("outcome", oneOf(e.Outcome, string(Answered), string(TimedOut), string(Left), string(Refused), string(NoHost), "unfinished"))
 	}
-	return firstOf(traffic, outcome, e.Window.validate(), e.Bounds.validate())
+	return firstOf(traffic, outcome, e.Window.validate(s.Duration), e.Bounds.validate())
 }
 
 func (e *Requests) check(r *Result) Verdict {
@@ -56,7 +56,7 @@ func (e *RequestsTo) validate(s *Scenario) error {
 	case !byShare:
 		bounds = e.Bounds.validate()
 	}
-	return firstOf(at("endpoint", s.knowsEndpoints(e.Endpoint)), traffic, e.Window.validate(), bounds)
+	return firstOf(at("endpoint", s.knowsEndpoints(e.Endpoint)), traffic, e.Window.validate(s.Duration), bounds)
 }
 
 func (e *RequestsTo) check(r *Result) Verdict {
@@ -102,8 +102,8 @@ type Refusals struct {
 	Bounds
 }
 
-func (e *Refusals) validate(*Scenario) error {
-	return firstOf(e.Window.validate(), e.Bounds.validate())
+func (e *Refusals) validate(s *Scenario) error {
+	return firstOf(e.Window.validate(s.Duration), e.Bounds.validate())
 }
 
 func (e *Refusals) check(r *Result) Verdict {
@@ -123,8 +123,8 @@ type ClientErrors struct {
 	Bounds
 }
 
-func (e *ClientErrors) validate(*Scenario) error {
-	return firstOf(e.Window.validate(), e.Bounds.validate())
+func (e *ClientErrors) validate(s *Scenario) error {
+	return firstOf(e.Window.validate(s.Duration), e.Bounds.validate())
 }
 
 func (e *ClientErrors) check(r *Result) Verdict {
@@ -150,7 +150,10 @@ func (e *SlowRequests) validate(s *Scenario) error {
 	if e.LongerThan == 0 {
 		threshold = at("longer_than", errors.New("is missing"))
 	}
-	return firstOf(threshold, traffic, e.Window.validate(), e.Bounds.validate())
+	if e.LongerThan > s.Duration {
+		threshold = at("longer_than", fmt.Errorf("given %s; the run ends at %s", e.LongerThan, s.Duration))
+	}
+	return firstOf(threshold, traffic, e.Window.validate(s.Duration), e.Bounds.validate())
 }
 
 func (e *SlowRequests) check(r *Result) Verdict {

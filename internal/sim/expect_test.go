@@ -126,7 +126,7 @@ func TestTheReportShowsBlocksRequestsExpectationsAndTheVerdict(t *testing.T) {
 		"A         10s   55s    2        headers  shortened 1×",
 		"(observed only) LOST",
 		"A            2  40%    2s        8s        0",
-		"B            3  60%    1s        1s        0",
+		"B            3  60%    1s        >1s       0",
 		"(none)       2",
 		"✓ A is blocked — seen: A 10s to 55s (headers, strikes 2)",
 		"✗ requests refused or held by the plugin: at most 0 — seen: 1 refused, 1 held",

@@ -17,8 +17,8 @@ import (
 // writes the blocklist just before the call (OtherWrites), or all of them with
 // what they find in their ticks (OtherTicks).
 type Fault struct {
-	// Call is the ABI name of a host call, such as proxy_set_shared_data; for a
-	// trap it may also be a callback, such as proxy_on_tick.
+	// Call is the ABI name of a host call, such as proxy_set_shared_data; without
+	// Status and Junk it may also be a callback, such as proxy_on_tick.
 	Call     string   `json:"call"`
 	Argument string   `json:"argument"` // only calls whose first text this is: a key, a header, a property's path
 	Worker   *int     `json:"worker"`   // only this worker; by default all, and the base VM too
@@ -47,8 +47,8 @@ func statuses() map[string]wasmhost.Status {
 }
 
 func (f *Fault) validate(s *Scenario) error {
-	if !strings.HasPrefix(f.Call, "proxy_") {
-		return at("call", fmt.Errorf(`given %q; should be an ABI name, such as "proxy_set_shared_data"`, f.Call))
+	if err := at("call", knownCall(f.Call)); err != nil {
+		return err
 	}
 	effects := 0
 	for _, given := range []bool{f.Status != "", f.Trap, f.Junk, f.OtherWrites, f.OtherTicks} {
@@ -59,19 +59,37 @@ func (f *Fault) validate(s *Scenario) error {
 	if effects != 1 {
 		return fmt.Errorf("given %d effects; should be exactly one of status, trap, junk, other_writes, other_ticks", effects)
 	}
-	if f.Every < 0 || f.Times < 0 {
-		return errors.New("every and times should not be negative")
-	}
-	if f.KeepEffect && f.Status == "" {
+	return firstOf(f.validateEffect(), f.validateExtent(s))
+}
+
+// validateEffect refuses what the call cannot do: nothing would happen.
+func (f *Fault) validateEffect() error {
+	call, isHostCall := hostCalls()[f.Call]
+	switch {
+	case !isHostCall && (f.Status != "" || f.Junk):
+		return at("call", fmt.Errorf("given %q; is a callback, which goes with trap, other_writes and other_ticks only", f.Call))
+	case f.Junk && !call.bytes:
+		return at("junk", fmt.Errorf("%s hands no bytes to the plugin; should be one of %s", f.Call, strings.Join(callsThat(handBytes), ", ")))
+	case f.Argument != "" && !call.argument:
+		return at("argument", fmt.Errorf("%s has no text to compare it with; should be one of %s", f.Call, strings.Join(callsThat(haveArgument), ", ")))
+	case f.KeepEffect && f.Status == "":
 		return at("keep_effect", errors.New("goes with status only"))
+	case f.Status != "":
+		return at("status", oneOf(f.Status, slices.Sorted(maps.Keys(statuses()))...))
+	default:
+		return nil
+	}
+}
+
+// validateExtent checks to which calls the fault is limited.
+func (f *Fault) validateExtent(s *Scenario) error {
+	if err := firstOf(at("every", notNegative(f.Every)), at("times", notNegative(f.Times))); err != nil {
+		return err
 	}
 	if f.Worker != nil && (*f.Worker < 0 || *f.Worker >= slices.Min(s.Workers)) {
 		return at("worker", fmt.Errorf("given %d; should be 0 to %d", *f.Worker, slices.Min(s.Workers)-1))
 	}
-	if f.Status == "" {
-		return nil
-	}
-	return at("status", oneOf(f.Status, slices.Sorted(maps.Keys(statuses()))...))
+	return nil
 }
 
 func (f *Fault) run(_ context.Context, m *simulation) error {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -56,13 +57,16 @@ type times [3]time.Duration
 
 // UnmarshalJSON takes a duration or a list of steps.
 func (l *Latency) UnmarshalJSON(raw []byte) error {
-	text, isText := jsonText(raw)
-	if !isText {
+	if bytes.HasPrefix(raw, []byte("[")) {
 		return decode(raw, reflect.ValueOf((*[]Step)(l)).Elem())
 	}
+	text, _ := jsonText(raw)
+	if _, err := time.ParseDuration(text); err != nil {
+		return fmt.Errorf(`given %s; should be a duration such as "2s", or a list of steps`, excerpt(raw))
+	}
 	var constant Duration
-	if constant.UnmarshalJSON(raw) != nil {
-		return fmt.Errorf(`given %q; should be a duration such as "2s", or a list of steps`, text)
+	if err := constant.UnmarshalJSON(raw); err != nil {
+		return err
 	}
 	*l = Latency{{Headers: &constant}}
 	return nil
@@ -200,6 +204,9 @@ func (l Latency) validateRepeat(repeat Duration) error {
 }
 
 func (s Step) validate() error {
+	if s.Status != 0 && (s.Status < 200 || s.Status > 599) {
+		return at("status", fmt.Errorf("given %d; should be 200 to 599, as an answer has", s.Status))
+	}
 	if s.Hang || s.Stall {
 		if s.Headers != nil || s.FirstChunk != nil || s.Total != nil || s.Ramp || (s.Hang && s.Stall) {
 			return errors.New("hang and stall should stand alone, without times or ramp")

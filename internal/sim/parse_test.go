@@ -97,6 +97,33 @@ func TestAWrongFileIsRefusedWithThePathOfWhatIsWrong(t *testing.T) {
 		{"no weight", "rate: 1", "rate: 1, weights: [0]", "weights: each should be above 0"},
 		{"pinned and weighted", "rate: 1", "rate: 1, weights: [1], worker: 0", "there should be one of spread, weights and worker"},
 		{"wrong arrivals", "rate: 1", "rate: 1, arrivals: bursty", `arrivals: given "bursty"; should be one of constant, poisson`},
+		{"rate that never sends", "rate: 1", "rate: 1e-10", "traffic[0].rate: given 1e-10; should be 0.0001 to 100000 requests per second"},
+		{"rate that never sends at random", "rate: 1", "rate: 1e-10, arrivals: poisson", "traffic[0].rate: given 1e-10; should be 0.0001 to"},
+		{"rate that nobody can play", "rate: 1", "rate: 1e300", "traffic[0].rate: given 1e+300; should be 0.0001 to"},
+		{"negative rate", "rate: 1", "rate: -1", "traffic[0].rate: given -1; should be 0.0001 to"},
+		{"rate and negative burst", "rate: 1", "rate: 1, burst: -3", "traffic[0]: there should be either a rate"},
+		{"burst that nobody can play", "rate: 1", "burst: 9223372036854775807", "traffic[0].burst: given 9223372036854775807; should be 1 to 1000000 requests"},
+		{"burst at one moment", "rate: 1", "burst: 250001", "traffic[0].burst: given 250001 at one moment; should be at most 250000, or more over a time"},
+		{"too many in all", "  - {name: chat, rate: 1}", "  - {rate: 50000}\n  - {rate: 20000}", "traffic: given 4200000 requests in all; should be at most 4000000"},
+		{"too many for each worker", "  - {name: chat, rate: 1}", "  - {rate: 20000, spread: each}\nworkers: [1, 4]", "traffic: given 4800000 requests in all"},
+		{"traffic behind the end", "rate: 1", "rate: 1, from: 1m", "traffic[0].from: given 1m0s; the run ends at 1m0s"},
+		{"weight that sums cannot hold", "rate: 1", "rate: 1, weights: [1e308]", "weights: each should be above 0 and at most 1000000"},
+		{"run that is too long", "duration: 1m", "duration: 1000h1ns", `duration: given "1000h1ns"; should be at most 1000h`},
+		{"run that no int64 holds", "duration: 1m", "duration: 3000000h", `duration: given "3000000h"; should be a duration with a unit, such as "70s", "1m30s" or "500ms", and at most 1000h`},
+		{"latency that is too long", "latency: 1s", "latency: 2000h", `clusters[0].latency: given "2000h"; should be at most 1000h`},
+		{"too many together", "{name: A, address: 10.0.0.1:8000}", "{name: A, address: 10.0.0.1:8000, count: 10000}", "clusters[0].endpoints[1]: is one too many; should be at most 10000 in all clusters together"},
+		{"part of a worker", "duration: 1m", "duration: 1m\nworkers: 1.5", "workers: given 1.5; should be a number from 1 to 64, or a list of them"},
+		{"list of no workers", "duration: 1m", "duration: 1m\nworkers: []", "workers: given []; should be a number from 1 to 64, or a list of them"},
+		{"bare latency", "latency: 1s", "latency: 2", `clusters[0].latency: given 2; should be a duration such as "2s", or a list of steps`},
+		{"share that is no number", "latency: 1s", "latency: [{from: 0s, headers: 1s, jitter: NaN%}]", `jitter: given "NaN%"; should be a percentage from "0%" to "100%"`},
+		{"share in hexadecimal", "latency: 1s", "latency: [{from: 0s, headers: 1s, jitter: 0x1p3%}]", `jitter: given "0x1p3%"; should be a percentage`},
+		{"status that is none", "latency: 1s", "latency: [{from: 0s, headers: 1s, status: -7}]", "latency[0].status: given -7; should be 200 to 599"},
+		{"key of two lines", "duration: 1m", "duration: 1m\n\"bad\\nkey\": 1", `"bad\nkey": unknown field`},
+		{"name of two lines", "name: minimal", "name: \"A\\nB\"", `name: given "A\nB"; should be printable and on one line`},
+		{"endpoint of two lines", "name: B", "name: \"A\\nB\"", `clusters[0].endpoints[1].name: given "A\nB"; should be printable and on one line`},
+		{"domain of two lines", "traffic:", "routes: [{name: default, domain: \"A\\nB\"}]\ntraffic:", `routes[0].domain: given "A\nB"`},
+		{"type of two lines", "rate: 1", "rate: 1, response_type: \"A\\nB\"", `traffic[0].response_type: given "A\nB"`},
+		{"second document", "traffic:", "---\ntraffic:", "given a second YAML document"},
 		{"wrong method", "rate: 1", "rate: 1, method: PUT", `method: given "PUT"; should be one of GET, POST`},
 	} {
 		t.Run(c.name, func(t *testing.T) { requireRefused(t, strings.Replace(minimal, c.old, c.replacement, 1), c.want) })
@@ -110,7 +137,17 @@ func TestAWrongEventIsRefused(t *testing.T) {
 		{"{at: 2m, wall_jump: {by: 1h}}", "events[0].at: given 2m0s; the run ends at 1m0s"},
 		{"{at: 1s, until: 5s, wall_jump: {by: 1h}}", "events[0].until: goes with every only"},
 		{"{at: 5s, every: 1s, until: 5s, wall_jump: {by: 1h}}", "events[0].until: given 5s; should be after at, 5s"},
-		{"{at: 1s, fault: {call: proxy_get_property, trap: true, every: -1}}", "fault: every and times should not be negative"},
+		{"{at: 1s, fault: {call: proxy_get_property, trap: true, every: -1}}", "fault.every: given -1; should be 0 or more"},
+		{"{at: 1s, fault: {call: proxy_get_property, trap: true, times: -3}}", "fault.times: given -3; should be 0 or more"},
+		{"{at: 1s, fault: {call: proxy_set_propety, trap: true}}", `fault.call: given "proxy_set_propety"; should be a call of the ABI; the nearest is proxy_set_property`},
+		{"{at: 1s, fault: {call: proxy_set_shard_data, status: empty}}", "the nearest is proxy_set_shared_data"},
+		{"{at: 1s, fault: {call: proxy_on_tik, trap: true}}", "the nearest is proxy_on_tick"},
+		{"{at: 1s, fault: {call: proxy_on_tick, junk: true}}", `fault.call: given "proxy_on_tick"; is a callback, which goes with trap, other_writes and other_ticks only`},
+		{"{at: 1s, fault: {call: proxy_on_tick, status: empty}}", `fault.call: given "proxy_on_tick"; is a callback`},
+		{"{at: 1s, fault: {call: proxy_set_shared_data, junk: true}}", "fault.junk: proxy_set_shared_data hands no bytes to the plugin; should be one of proxy_call_foreign_function,"},
+		{"{at: 1s, fault: {call: proxy_get_upstream_hosts, argument: A, trap: true}}", "fault.argument: proxy_get_upstream_hosts has no text to compare it with; should be one of proxy_add_header_map_value,"},
+		{"{at: 1s, wall_jump: {by: 1001h}}", `wall_jump.by: given "1001h"; should be -1000h to 1000h`},
+		{"{at: 1s, every: 1ns, wall_jump: {by: 1h}}", "events[0].every: given 1ns; with it events happen 59000000000 times in all; should be at most 1000000"},
 		{"{at: 1s, wall_jump: {by: 5}}", "events[0].wall_jump.by: given 5; should be a duration"},
 		{"{at: 1s, wall_jump: {}}", "wall_jump.by: is missing"},
 		{"{at: 1s, configure: {}}", "configure.plugin: is missing"},
@@ -149,9 +186,32 @@ func TestAWrongExpectationIsRefused(t *testing.T) {
 		{"{samples_counted: {cluster: nope, exactly: 0}}", `samples_counted.cluster: given "nope"`},
 		{"{metric: {name: nope, exactly: 0}}", `metric.name: given "nope"; should be one of panics,`},
 		{"{metric: {name: panics, cluster: llm, exactly: 0}}", "panics belongs to the whole gateway"},
+		{"{requests: {at_least: -1}}", "requests.at_least: given -1; should be 0 or more"},
+		{"{requests: {exactly: -1}}", "requests.exactly: given -1; should be 0 or more"},
+		{"{trapped: {at_most: -1}}", "expect[0].trapped.at_most: given -1; should be 0 or more"},
+		{"{requests_to: {endpoint: A, share_at_least: NaN%}}", `share_at_least: given "NaN%"; should be a percentage`},
+		{"{blocked: {endpoint: A, strikes: -1}}", "blocked.strikes: given -1; should be 0 or more"},
+		{"{blocked: {endpoint: A, after: 61s}}", "blocked.after: given 1m1s; the run ends at 1m0s"},
+		{"{returned: {endpoint: A, after: 61s, by: 62s}}", "returned.after: given 1m1s; the run ends at 1m0s"},
+		{"{never_blocked: {from: 1m}}", "never_blocked.from: given 1m0s; the run ends at 1m0s"},
+		{"{blocks: {from: 1m, exactly: 0}}", "blocks.from: given 1m0s; the run ends"},
+		{"{requests: {from: 1m, exactly: 0}}", "requests.from: given 1m0s; the run ends"},
+		{"{requests_to: {endpoint: A, from: 1m, exactly: 0}}", "requests_to.from: given 1m0s; the run ends"},
+		{"{refused: {from: 1m, exactly: 0}}", "refused.from: given 1m0s; the run ends"},
+		{"{client_errors: {from: 1m, exactly: 0}}", "client_errors.from: given 1m0s; the run ends"},
+		{"{memory_growth: {from: 1m, exactly: 0}}", "memory_growth.from: given 1m0s; the run ends"},
+		{"{slow_requests: {longer_than: 1s, from: 1m, exactly: 0}}", "slow_requests.from: given 1m0s; the run ends"},
+		{"{slow_requests: {longer_than: 61s, exactly: 0}}", "slow_requests.longer_than: given 1m1s; the run ends"},
 		{"{log_lines: {exactly: 0}}", "log_lines.contain: is missing"},
 	} {
 		t.Run(c.expectation, func(t *testing.T) { requireRefused(t, minimal+"expect: ["+c.expectation+"]\n", c.want) })
+	}
+}
+
+func TestANumberThatIsNoneIsRefused(t *testing.T) {
+	for given, said := range map[string]string{".inf": "+Inf", "-.inf": "-Inf", ".nan": "NaN"} {
+		_, err := Parse([]byte(strings.Replace(minimal, "rate: 1", "rate: "+given, 1)))
+		require.EqualError(t, err, "given the number "+said+"; should be a finite one")
 	}
 }
 

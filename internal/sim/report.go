@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -47,7 +48,7 @@ func (r *Result) Write(w io.Writer, took time.Duration) error {
 	word := "PASS"
 	if held < len(verdicts) {
 		word = "FAIL"
-		p.line("\n  why it matters: %s", r.Scenario.Description)
+		p.why(r.Scenario.Description)
 	}
 	p.line("\n%s %s (%d of %d expectations, simulated %s in %s)", word, r.Title(), held, len(verdicts), r.Scenario.Duration, took.Round(10*time.Millisecond))
 	return p.err
@@ -85,9 +86,9 @@ func (r *Result) blockRows() [][]string {
 
 func (r *Result) endpointRows() [][]string {
 	rows := [][]string{{"requests to", "n", "share", "P50 wait", "P95 wait", "slow"}}
-	waits := map[string][]time.Duration{}
+	waits := map[string][]wait{}
 	for _, q := range r.Requests {
-		waits[q.Endpoint] = append(waits[q.Endpoint], q.Waited(r.end()))
+		waits[q.Endpoint] = append(waits[q.Endpoint], wait{q.Waited(r.end()), q.waits()})
 	}
 	for _, cluster := range r.Scenario.Clusters {
 		rows = append(rows, r.clusterRows(cluster, waits)...)
@@ -100,7 +101,7 @@ func (r *Result) endpointRows() [][]string {
 
 // clusterRows are those of the cluster's endpoints in the file's order. Where
 // not all can be shown, those that were slow most often come first.
-func (r *Result) clusterRows(c Cluster, waits map[string][]time.Duration) [][]string {
+func (r *Result) clusterRows(c Cluster, waits map[string][]wait) [][]string {
 	endpoints := namesOf(c.Endpoints, func(e Endpoint) string { return e.Name })
 	total := 0
 	for _, name := range endpoints {
@@ -116,24 +117,24 @@ func (r *Result) clusterRows(c Cluster, waits map[string][]time.Duration) [][]st
 	return rows
 }
 
-func (r *Result) slowOnes(waits []time.Duration) int {
+func (r *Result) slowOnes(waits []wait) int {
 	n := 0
 	for _, wait := range waits {
-		if wait >= r.Scenario.slowThreshold() {
+		if wait.so >= r.Scenario.slowThreshold() {
 			n++
 		}
 	}
 	return n
 }
 
-func (r *Result) endpointRow(name string, waits []time.Duration, total int) []string {
+func (r *Result) endpointRow(name string, waits []wait, total int) []string {
 	if len(waits) == 0 {
 		return []string{name, "0"}
 	}
-	slices.Sort(waits)
+	slices.SortFunc(waits, wait.compare)
 	return []string{
 		name, fmt.Sprint(len(waits)), Percent(100 * float64(len(waits)) / float64(total)).String(),
-		shown(percentile(waits, 50)), shown(percentile(waits, 95)), fmt.Sprint(r.slowOnes(waits)),
+		percentile(waits, 50).String(), percentile(waits, 95).String(), fmt.Sprint(r.slowOnes(waits)),
 	}
 }
 
@@ -145,8 +146,34 @@ func (s *Scenario) slowThreshold() time.Duration {
 	return 70 * time.Second
 }
 
+// wait is how long a request has waited so far, and whether it waits on.
+type wait struct {
+	so time.Duration
+	on bool
+}
+
+// compare orders waits by their length. One that goes on is longer than one that does not.
+func (w wait) compare(other wait) int {
+	if order := cmp.Compare(w.so, other.so); order != 0 || w.on == other.on {
+		return order
+	}
+	if w.on {
+		return 1
+	}
+	return -1
+}
+
+// String marks the wait of a request that waits on at the end of the run: it is longer, by
+// nobody knows how much.
+func (w wait) String() string {
+	if w.on {
+		return ">" + shown(w.so)
+	}
+	return shown(w.so)
+}
+
 // percentile takes the nearest rank of sorted values.
-func percentile(sorted []time.Duration, p int) time.Duration {
+func percentile(sorted []wait, p int) wait {
 	rank := (len(sorted)*p + 99) / 100
 	return sorted[max(rank, 1)-1]
 }
@@ -163,6 +190,13 @@ type printer struct {
 func (p *printer) line(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(p.to, format+"\n", args...)
+	}
+}
+
+// why prints what the file says a failed scenario is good for, if it says so.
+func (p *printer) why(description string) {
+	if text := strings.Join(strings.Fields(description), " "); text != "" {
+		p.line("\n  why it matters: %s", visible(text))
 	}
 }
 

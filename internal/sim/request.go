@@ -49,6 +49,10 @@ func (m *simulation) arrive(t *Traffic, worker int) error {
 		return err
 	}
 	x.stream = stream
+	m.inFlight++
+	if err := tooManyInFlight(m.inFlight); err != nil {
+		return err
+	}
 	if t.LeaveAfter != nil {
 		x.later(m.now()+time.Duration(*t.LeaveAfter), x.leave)
 	}
@@ -187,6 +191,7 @@ func (x *exchange) localReply(outcome Outcome, status int, details string, flags
 
 func (x *exchange) end(outcome Outcome, status int) error {
 	x.done = true
+	x.m.inFlight--
 	x.Outcome = outcome
 	x.Status = status
 	x.Ended = x.m.now()

@@ -61,6 +61,11 @@ func (r *Request) Waited(now time.Duration) time.Duration {
 	return min(r.FirstByte, r.Ended, now) - r.Complete
 }
 
+// waits reports whether the request still had no first byte when the run was over.
+func (r *Request) waits() bool {
+	return r.Complete != never && r.FirstByte == never && r.Ended == never
+}
+
 // Held reports whether the plugin's filter kept a complete request back, so that
 // it never reached the router.
 func (r *Request) Held() bool {

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"reflect"
 
@@ -40,6 +42,10 @@ func (c *WorkerCounts) UnmarshalJSON(raw []byte) error {
 	if json.Unmarshal(raw, &one) == nil {
 		*c = WorkerCounts{one}
 		return nil
+	}
+	var several []json.RawMessage
+	if json.Unmarshal(raw, &several) != nil || len(several) == 0 {
+		return fmt.Errorf("given %s; should be a number from 1 to %d, or a list of them", excerpt(raw), maxWorkers)
 	}
 	return decode(raw, reflect.ValueOf((*[]int)(c)).Elem())
 }
@@ -105,25 +111,48 @@ type Traffic struct {
 	LeaveAfter   *Duration `json:"leave_after"`   // clients leave that long after they came, if not served by then
 }
 
-// Load reads and checks a scenario file. Every error names the file and fits on
-// one line.
+// Load reads and checks a scenario file, which has to expect something: without, it would
+// pass whatever happens. Every error names the file and fits on one line.
 func Load(file string) (*Scenario, error) {
+	scenario, err := load(file)
+	var unreadable *fs.PathError
+	if errors.As(err, &unreadable) {
+		err = unreadable.Err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", quoted(file), err)
+	}
+	return scenario, nil
+}
+
+func load(file string) (*Scenario, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	scenario, err := Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, err
+	}
+	if len(scenario.Expect) == 0 {
+		return nil, at("expect", errors.New("is missing; there should be at least one, such as {refused: {exactly: 0}}"))
 	}
 	return scenario, nil
 }
 
-// Parse reads and checks the text of a scenario file, and fills in the defaults.
+// Parse reads and checks the text of a scenario, and fills in the defaults. Every error
+// fits on one line. A scenario without expectations may be played to look at its Result.
 func Parse(text []byte) (*Scenario, error) {
+	if err := oneDocument(text); err != nil {
+		return nil, err
+	}
 	raw, err := yaml.YAMLToJSONStrict(text)
+	var infinite *json.UnsupportedValueError
+	if errors.As(err, &infinite) {
+		return nil, fmt.Errorf("given the number %s; should be a finite one", infinite.Str)
+	}
 	if err != nil {
-		return nil, oneLine(err)
+		return nil, OneLine(err)
 	}
 	s := &Scenario{}
 	if err := decode(raw, reflect.ValueOf(s).Elem()); err != nil {

@@ -76,6 +76,8 @@ func onlyTheParserSees() []string {
 		"should be after", "should not be before", "before repeat", "the run ends at",
 		"at_least 3 is more than at_most 2",
 		"should be a step with headers behind it", "stall does not go with repeat",
+		"requests in all", "at one moment", "is one too many", "events happen", "at most 1000h", "-1000h to 1000h", // sums and amounts of time
+		"second YAML document",
 		"should be 0 to ", "one for each of the ", // workers
 	}
 }
@@ -182,6 +184,10 @@ func TestTheSchemaListsTheNamesThatTheParserKnows(t *testing.T) {
 		slices.Concat(gatewayMetrics(), clusterMetrics()),
 		gatewayMetrics(),
 		slices.Sorted(maps.Keys(statuses())),
+		slices.Concat(slices.Sorted(maps.Keys(hostCalls())), callbacks()),
+		slices.Sorted(maps.Keys(hostCalls())),
+		callsThat(handBytes),
+		callsThat(haveArgument),
 		{string(Answered), string(TimedOut), string(Left), string(Refused), string(NoHost), "unfinished"},
 	} {
 		list, err := json.Marshal(names)

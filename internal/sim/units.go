@@ -16,14 +16,17 @@ type Duration time.Duration
 func (d *Duration) UnmarshalJSON(raw []byte) error {
 	text, ok := jsonText(raw)
 	if !ok {
-		return fmt.Errorf(`given %s; should be a duration with a unit, such as "70s"`, raw)
+		return fmt.Errorf(`given %s; should be a duration with a unit, such as "70s"`, excerpt(raw))
 	}
 	value, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf(`given %q; should be a duration with a unit, such as "70s", "1m30s" or "500ms"`, text)
+		return fmt.Errorf(`given %q; should be a duration with a unit, such as "70s", "1m30s" or "500ms", and at most 1000h`, text)
 	}
 	if value < 0 {
 		return fmt.Errorf("given %q; should not be negative", text)
+	}
+	if Duration(value) > maxDuration {
+		return fmt.Errorf("given %q; should be at most 1000h", text)
 	}
 	*d = Duration(value)
 	return nil
@@ -40,7 +43,10 @@ func (d *SignedDuration) UnmarshalJSON(raw []byte) error {
 	text, _ := jsonText(raw)
 	value, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf(`given %s; should be a duration with a unit, such as "1h" or "-1h"`, raw)
+		return fmt.Errorf(`given %s; should be a duration with a unit, such as "1h" or "-1h", and at most 1000h`, excerpt(raw))
+	}
+	if value > time.Duration(maxDuration) || value < -time.Duration(maxDuration) {
+		return fmt.Errorf("given %q; should be -1000h to 1000h", text)
 	}
 	*d = SignedDuration(value)
 	return nil
@@ -57,8 +63,9 @@ func (p *Percent) UnmarshalJSON(raw []byte) error {
 	text, _ := jsonText(raw)
 	digits, hasSign := strings.CutSuffix(text, "%")
 	value, err := strconv.ParseFloat(digits, 64)
-	if !hasSign || err != nil || value < 0 || value > 100 {
-		return fmt.Errorf(`given %s; should be a percentage from "0%%" to "100%%", such as "30%%"`, raw)
+	plain := strings.Trim(digits, "0123456789.") == "" // ParseFloat also knows NaN, 1e1 and 0x10
+	if !hasSign || !plain || err != nil || value > 100 {
+		return fmt.Errorf(`given %s; should be a percentage from "0%%" to "100%%", such as "30%%"`, excerpt(raw))
 	}
 	*p = Percent(value)
 	return nil
