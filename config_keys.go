@@ -44,7 +44,7 @@ type keyTable []configKey
 // keys returns the keys. Their defaults are in defaultDraft.
 func (d *ruleDraft) keys() keyTable {
 	return keyTable{
-		{"mode", anywhere, enumValue(&d.mode)},
+		{"mode", anywhere, d.modeValue},
 		{"slow_threshold", anywhere, durationValue(&d.slowThreshold, positive(time.Hour))},
 		{"first_chunk_threshold", anywhere, durationValue(&d.firstChunkThreshold, positive(time.Hour))},
 		{"measure", anywhere, enumValue(&d.measure)},

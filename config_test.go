@@ -82,6 +82,7 @@ func TestEachKeySetsItsValue(t *testing.T) {
 		{`"mode":"enforce"`, func(*rule) {}},
 		{`"mode":"observe"`, func(r *rule) { r.mode = modeObserve }},
 		{`"mode":"off"`, func(r *rule) { r.mode = modeOff }},
+		{`"mode":false`, func(r *rule) { r.mode = modeOff }}, // YAML's bare off
 		{`"slow_threshold":"1ns"`, func(r *rule) { r.slowThreshold, r.firstChunkThreshold = 1, 1 }},
 		{`"slow_threshold":"1m30s"`, func(r *rule) { r.slowThreshold, r.firstChunkThreshold = 90*time.Second, 90*time.Second }},
 		{`"slow_threshold":"1h"`, func(r *rule) { r.slowThreshold, r.firstChunkThreshold = time.Hour, time.Hour }},

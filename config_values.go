@@ -28,6 +28,16 @@ func enumValue[T named](field *T) keySetter {
 	}
 }
 
+// modeValue takes false for off: that is what YAML makes of a bare `off`, and a resource goes
+// through YAML.
+func (d *ruleDraft) modeValue(value gjson.Result) *wrongValue {
+	if value.Type == gjson.False {
+		d.mode = modeOff
+		return nil
+	}
+	return enumValue(&d.mode)(value)
+}
+
 func integerValue(field *int, least, most int) keySetter {
 	return func(value gjson.Result) *wrongValue {
 		n, err := strconv.Atoi(value.Raw)
