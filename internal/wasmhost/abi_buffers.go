@@ -8,12 +8,12 @@ type bufferType uint32
 const (
 	bufferRequestBody          bufferType = 0
 	bufferResponseBody         bufferType = 1
+	bufferHTTPCallResponseBody bufferType = 4
 	bufferVMConfiguration      bufferType = 6
 	bufferPluginConfiguration  bufferType = 7
 	bufferCallData             bufferType = 8
 	bufferRedisCallResponse    bufferType = 9
 	bufferTypes                bufferType = 10 // how many there are
-	bufferHTTPCallResponseBody bufferType = 4
 )
 
 func bufferFunctions() []hostFunction {

@@ -77,17 +77,18 @@ func setHeaders(c *call) Status {
 	return c.changeMap(func(h *Headers) { *h = Headers(decodePairs(c.bytes(1))).clone() })
 }
 
-// getHeadersSize gives the bytes of all names and values.
+// getHeadersSize asks for a map that can be written, as Envoy's
+// getHeaderMapSize does: the access log's maps have no size.
 func getHeadersSize(c *call) Status {
-	headers, open := c.openMap(mapType(c.number(0)))
-	if !open {
+	stream := c.worker.currentStream()
+	if stream == nil {
 		return StatusBadArgument
 	}
-	size := 0
-	for _, entry := range headers {
-		size += len(entry[0]) + len(entry[1])
+	headers := stream.mutableMap(mapType(c.number(0)))
+	if headers == nil {
+		return StatusBadArgument
 	}
-	return c.put(1, uint32(size))
+	return c.put(1, uint32(headers.byteSize()))
 }
 
 // openMap finds a map for reading. Which maps are open when is Envoy's rule
@@ -107,7 +108,7 @@ func (c *call) openMap(which mapType) (Headers, bool) {
 	request, response := &stream.request, &stream.response
 	switch which {
 	case mapRequestHeaders:
-		return request.headers, request.headersOpen || stream.logging && request.started
+		return request.headers, request.headersOpen || stream.logging && request.headers != nil
 	case mapRequestTrailers:
 		return request.trailers, request.trailersOpen && !stream.logging
 	case mapResponseHeaders:

@@ -1,6 +1,9 @@
 package wasmhost
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 func httpFunctions() []hostFunction {
 	return []hostFunction{
@@ -9,7 +12,8 @@ func httpFunctions() []hostFunction {
 }
 
 // httpCall wants a cluster that is known, and the headers that every request
-// has (Context::httpCall in Envoy's context.cc).
+// has; a body brings its content-length (Context::httpCall in Envoy's
+// context.cc).
 func httpCall(c *call) Status {
 	cluster, known := c.worker.plugin.options.Clusters[c.text(0)]
 	if timeout := int32(c.number(4)); !known || timeout < 0 {
@@ -25,6 +29,9 @@ func httpCall(c *call) Status {
 		if _, found := request.Headers.Get(name); !found {
 			return StatusBadArgument
 		}
+	}
+	if len(request.Body) > 0 {
+		request.Headers.replace("content-length", strconv.Itoa(len(request.Body)))
 	}
 	got, err := cluster.answerHTTP(request)
 	if err != nil {

@@ -65,7 +65,8 @@ func done(c *call) Status {
 
 // callForeignFunction knows get_log_level, which Higress' logger asks for.
 func callForeignFunction(c *call) Status {
-	if c.text(0) != "get_log_level" {
+	if name := c.text(0); name != "get_log_level" {
+		c.worker.missing("foreign function " + name)
 		return StatusNotFound
 	}
 	return c.give(2, binary.LittleEndian.AppendUint32(nil, uint32(c.worker.plugin.logLevel)))

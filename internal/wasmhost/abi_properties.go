@@ -13,6 +13,9 @@ func getProperty(c *call) Status {
 	path := strings.Split(c.text(0), "\x00")
 	value, found := c.worker.property(path)
 	if !found {
+		if name := strings.Join(path, "."); unmodelled(name) {
+			c.worker.missing("property " + name)
+		}
 		return StatusNotFound
 	}
 	return c.give(1, value)

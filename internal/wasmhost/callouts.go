@@ -18,7 +18,8 @@ type answer struct {
 	trailers Headers
 	body     []byte
 	redis    []byte
-	code     uint32 // proxy_get_status
+	isStream bool   // a gRPC stream, not a call
+	code     uint32 // proxy_get_status; 0 = no failure
 	message  string
 }
 
@@ -39,20 +40,23 @@ func (w *Worker) Pending() int { return len(w.pending) }
 
 // Deliver runs the callbacks for the answers that wait, in the order of the
 // calls. What they call in turn waits for the next Deliver, so that the owner of
-// the worker decides how long an answer takes. The error is a trap that happened
-// in one of these callbacks; a worker that was dead before does nothing.
+// the worker decides how long an answer takes; what they cancel does not come.
+// The error is a trap that happened in one of these callbacks; a worker that was
+// dead before does nothing.
 func (w *Worker) Deliver() error {
 	if w.dead() {
 		return nil
 	}
-	due := w.pending
-	w.pending = nil
-	for _, a := range due {
+	for last := uint64(w.lastCall); len(w.pending) > 0 && w.pending[0].args[0] <= last; {
+		a := w.pending[0]
+		w.pending = w.pending[1:]
 		if a.root == nil || a.root.deleted {
 			continue
 		}
 		w.answer = a
-		w.statusCode = a.code
+		if a.code != 0 {
+			a.root.statusCode = a.code
+		}
 		w.invoke(a.callback, a.root.id, a.args...)
 		w.answer = nil
 	}
@@ -66,6 +70,16 @@ func (w *Worker) httpAnswer() answer {
 		return answer{}
 	}
 	return *w.answer
+}
+
+// waiting finds the call of that token; nil when no answer to it waits.
+func (w *Worker) waiting(callback string, token uint32) *answer {
+	for _, a := range w.pending {
+		if a.callback == callback && a.args[0] == uint64(token) {
+			return a
+		}
+	}
+	return nil
 }
 
 // forget drops the call of that token; false when it is not waiting.

@@ -51,7 +51,7 @@ func TestAnHTTPCallGetsTheClustersAnswer(t *testing.T) {
 		"http answer headers=2 body=4 trailers=1", ":status=201 x-a=1", "201", "made", "t=1",
 	}, p.askedOf("http "+otherName+" question", "http-response; header call :status; http-body; http-trailers"))
 	assert.Equal(t, []HTTPCall{{
-		Headers: Headers{{":method", "GET"}, {":path", "/"}, {":authority", "a"}}, Trailers: Headers{},
+		Headers: Headers{{":method", "GET"}, {":path", "/"}, {":authority", "a"}, {"content-length", "8"}}, Trailers: Headers{},
 		Body: []byte("question"), Timeout: 100 * time.Millisecond,
 	}}, asked)
 	assert.Equal(t, []string{"error: not found"}, p.run("http-body"), "only while the callback runs")
@@ -87,8 +87,36 @@ func TestAGRPCCallThatFindsNoConnectionIsClosedAsUnavailable(t *testing.T) {
 
 func TestAGRPCStreamTakesMessagesUntilItFails(t *testing.T) {
 	p := startProbe(t, withOther(Cluster{}))
-	assert.Equal(t, []string{"call ok, stream ok, send ok, close ok, cancel ok, get-status ok 0"}, p.run("grpc "+otherName))
-	assert.Equal(t, 1, p.Worker(0).Pending())
+	assert.Equal(t, []string{"token 1", "ok", "ok", "ok", "status 1"},
+		p.run("grpc-stream "+otherName+"; grpc-send 1; grpc-close 1; grpc-cancel 1; grpc-send 1"), "closing ends the guest's side only")
+	assert.Zero(t, p.Worker(0).Pending())
+}
+
+func TestAGRPCCallTakesNoMessagesAndEndsWhenItIsClosed(t *testing.T) {
+	p := startProbe(t, withOther(Cluster{}))
+	assert.Equal(t, []string{"call ok, stream ok, send status 2, close ok, cancel status 1, get-status ok 0"}, p.run("grpc "+otherName))
+	assert.Equal(t, 1, p.Worker(0).Pending(), "the stream")
+}
+
+func TestACallThatIsCancelledByAnAnswerGetsNone(t *testing.T) {
+	p := startProbe(t, withOther(Cluster{}))
+	p.answerScript("grpc-cancel 2")
+	p.run("grpc-call " + otherName + "; grpc-call " + otherName)
+	p.said()
+	require.NoError(t, p.Worker(0).Deliver())
+	assert.Equal(t, []string{"grpc close context=1 token=1 code=14", "grpc-cancel 2 -> ok"}, p.said())
+}
+
+func TestTheStatusOfAFailureStaysUntilTheNextInItsPluginContext(t *testing.T) {
+	var failure error
+	p := startProbe(t, withOther(Cluster{HTTP: func(HTTPCall) (HTTPAnswer, error) { return HTTPAnswer{}, failure }}))
+	for _, failure = range []error{errors.New("reset"), nil} {
+		p.run("http " + otherName)
+		require.NoError(t, p.Worker(0).Deliver())
+		assert.Equal(t, []string{"9 "}, p.run("status"))
+	}
+	require.NoError(t, p.Reconfigure(t.Context(), ""))
+	assert.Equal(t, []string{"0 "}, p.run("status"))
 }
 
 func TestAStoppedStreamGoesOnFromTheAnswer(t *testing.T) {

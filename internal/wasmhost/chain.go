@@ -45,12 +45,15 @@ func (c *Chain) NewStream(worker int, table RouteTable) (*ChainStream, error) {
 	return &ChainStream{Exchange: e}, nil
 }
 
-// Tick runs the ticks of every plugin on a worker, as Worker.Tick does for one.
+// Tick runs the ticks of every plugin on a worker, 0 to Workers()-1 of each, as
+// Worker.Tick does for one. The base VMs are no part of the chain: Plugin.Base
+// of each plugin drives its own.
 func (c *Chain) Tick(worker int) error {
 	return c.each(worker, (*Worker).Tick)
 }
 
-// Pending is the number of answers that wait for the plugins on a worker.
+// Pending is the number of answers that wait for the plugins on a worker, not
+// for their base VMs.
 func (c *Chain) Pending(worker int) int {
 	pending := 0
 	for _, p := range c.plugins {
@@ -59,8 +62,8 @@ func (c *Chain) Pending(worker int) int {
 	return pending
 }
 
-// Deliver hands the plugins on a worker the answers that wait for them, as
-// Worker.Deliver does for one.
+// Deliver hands the plugins on a worker, not their base VMs, the answers that
+// wait for them, as Worker.Deliver does for one.
 func (c *Chain) Deliver(worker int) error {
 	return c.each(worker, (*Worker).Deliver)
 }

@@ -211,16 +211,24 @@ func TestTheAccessLogOfEveryFilterSeesTheSameHeaders(t *testing.T) {
 	flowOf(t, FlowContinue)(c.RequestHeaders(request(
 		"do-request-headers", "header-replace request do-request-headers header-replace+request+late+1",
 		"do-response-headers", "header-add response seen 1",
-		"do-done", "header request late; headers-size response"), true))
+		"do-done", "header request late; property response.headers.seen; headers-size response"), true))
 	flowOf(t, FlowContinue)(c.ResponseHeaders(response(), true))
 	c.front.said()
 	c.back.said()
 	require.NoError(t, c.Close())
-	want := []string{"1", "42"} // :status, content-type and seen twice
+	want := []string{"1", `"1"`, "status 2"} // the size is that of a map that can be written
 	assert.Equal(t, want, c.front.results())
 	assert.Equal(t, want, c.back.results())
 	require.NoError(t, c.Close(), "once")
 	assert.Empty(t, c.front.said())
+}
+
+func TestAFilterThatNeverSawTheRequestFindsItsHeadersInTheAccessLog(t *testing.T) {
+	c := openChain(t)
+	flowOf(t, FlowReplied)(c.RequestHeaders(request("do-request-headers", "reply 429 limited slow"), true))
+	require.Equal(t, StatusOK, c.back.SharedData().Set("unseen", []byte("header request :method; property request.path"), 0))
+	require.NoError(t, c.Close())
+	assert.Equal(t, []string{"POST", `"/v1/chat?a=b"`}, c.back.results())
 }
 
 func TestTheChainDeliversAndTicksForAllItsPlugins(t *testing.T) {
@@ -245,4 +253,33 @@ func TestAChainIsRefusedWhenItsPluginsDoNotFit(t *testing.T) {
 		_, err := NewChain(plugins...)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+func TestTrailersThatAFilterAddsToABufferedBodyReachTheNext(t *testing.T) {
+	c := openChain(t)
+	flowOf(t, FlowContinue)(c.RequestHeaders(request("do-request-body", "return 1|header-add request-trailers a 1"), false))
+	flowOf(t, FlowStopped)(c.RequestData([]byte("x"), false))
+	_, err := c.RequestData([]byte("y"), true)
+	require.NoError(t, err)
+	said := c.back.said()
+	assert.Contains(t, said, "request body size=2 end=false")
+	assert.Contains(t, said, "request trailers size=1 end=true")
+}
+
+// The guest resumes the stream in a callback that continues as well.
+func TestTrailersReachTheNextFilterOnce(t *testing.T) {
+	c := openChain(t)
+	flowOf(t, FlowContinue)(c.RequestHeaders(request(
+		"do-request-headers", "header-replace request do-request-trailers say", "do-request-trailers", "continue request"), false))
+	flowOf(t, FlowContinue)(c.RequestTrailers(Headers{{"a", "1"}}))
+	assert.Equal(t, 1, strings.Count(strings.Join(c.back.said(), "\n"), "request trailers"))
+}
+
+func TestTrailersDoNotReachAFilterThatHasReplied(t *testing.T) {
+	c := openChain(t)
+	flowOf(t, FlowContinue)(c.RequestHeaders(request(
+		"do-request-headers", "header-replace request do-request-body reply+403+denied",
+		"do-request-body", "header-add request-trailers a 1"), false))
+	flowOf(t, FlowReplied)(c.RequestData([]byte("x"), true))
+	assert.NotContains(t, strings.Join(c.back.said(), "\n"), "request trailers")
 }

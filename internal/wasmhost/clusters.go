@@ -12,8 +12,9 @@ import (
 // and a call to it fails at once. gRPC calls never find a connection.
 type Cluster struct {
 	// HTTP answers HTTP calls. It runs inside the call, on the worker's goroutine,
-	// so one for several workers must be safe for concurrent use; the plugin gets the answer at the next Deliver. An error is a connection that
-	// is reset before an answer. Nil means that no connection can be made.
+	// so one for several workers must be safe for concurrent use; the plugin gets
+	// the answer at the next Deliver. An error is a connection that is reset before
+	// an answer. Nil means that no connection can be made.
 	HTTP func(HTTPCall) (HTTPAnswer, error)
 	// Redis opens the connection over which a worker's Redis calls go, such as
 	// RedisServer. Nil means that none can be made.

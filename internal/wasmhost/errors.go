@@ -38,7 +38,7 @@ func (e *ConfigurationRefusedError) Error() string {
 // TrapError is what ended a VM.
 type TrapError struct {
 	Worker int    // BaseVM or the index of the worker
-	Phase  string // the callback in which it happened
+	Phase  string // the callback in which it happened, or _initialize
 	Err    error  // wazero's error; holds the stack of wasm functions
 }
 

@@ -51,6 +51,7 @@ func (e *Exchange) requestHeaders() Headers {
 func (e *Exchange) reachRouter() {
 	e.atRouter = e.override
 	e.refreshRoute(e.requestHeaders())
+	e.pinned = true
 	if !e.routed {
 		e.sendLocalReply(LocalReply{
 			StatusCode: statusNotFound, Details: detailsNoRoute, GRPCStatus: grpcUnset,
@@ -164,14 +165,12 @@ func (e *Exchange) Close() error {
 	return nil
 }
 
-// showFinalHeaders gives every filter what the access log sees: one request and
-// one response.
+// showFinalHeaders gives every filter what the access log sees, whatever has
+// come to the filter before: one request and one response.
 func (e *Exchange) showFinalHeaders() {
 	request, client := e.requestHeaders(), &e.atClient().response
 	for _, s := range e.filters {
-		if s.request.started {
-			s.request.headers = request
-		}
+		s.request.headers = request
 		if client.released {
 			s.response.started, s.response.headers = true, client.headers
 			s.response.hasTrailers, s.response.trailers = client.hasTrailers, client.trailers

@@ -107,3 +107,15 @@ func TestARuleSeesWhoCallsWhatAndWhen(t *testing.T) {
 	p.run("property upstream.address")
 	assert.Empty(t, seen)
 }
+
+func TestATrapOnDemandStrikesItsWorkerOnly(t *testing.T) {
+	p := startProbe(t, withFaults(TrapIn(1, "proxy_on_request_headers")), func(o *Options) { o.Workers = 2 })
+	for i := range 2 {
+		s, err := p.Worker(i).NewStream(testRoute)
+		require.NoError(t, err)
+		flowOf(t, FlowContinue)(s.RequestHeaders(request(), true))
+		require.NoError(t, s.Close())
+	}
+	require.NoError(t, p.Worker(0).Trapped())
+	require.Error(t, p.Worker(1).Trapped())
+}

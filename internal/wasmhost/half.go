@@ -155,7 +155,7 @@ func (h *half) filterTrailers() {
 		return
 	}
 	if verdict.stopped || verdict.value != verdictContinue {
-		h.state = max(h.state, stoppedSingle)
+		h.state = stoppedSingle
 		return
 	}
 	h.trailersOpen = false
@@ -233,7 +233,7 @@ func (h *half) pass(data []byte, end bool) {
 		return
 	}
 	h.out = append(h.out, data...)
-	if reply := h.stream.reply; reply != nil && !h.isRequest() {
+	if reply := h.stream.reply; reply != nil {
 		reply.Body = append(reply.Body, data...)
 	}
 }
@@ -289,10 +289,11 @@ func (h *half) openHeaders() *Headers {
 	return &h.headers
 }
 
-// openTrailers makes trailers during the last piece of a body that has none
-// (addDecodedTrailers).
+// openTrailers makes trailers when the guest can see the last piece of a body
+// that has none, buffered or not (getMap in Envoy's context.cc, which calls
+// addDecodedTrailers).
 func (h *half) openTrailers() *Headers {
-	if !h.trailersOpen && h.chunkOpen && h.lastPiece && !h.hasTrailers {
+	if !h.trailersOpen && h.openBody() != nil && h.lastPiece && !h.hasTrailers {
 		h.hasTrailers, h.trailersOpen = true, true
 	}
 	if !h.trailersOpen {
@@ -301,9 +302,10 @@ func (h *half) openTrailers() *Headers {
 	return &h.trailers
 }
 
-// closeMaps is what proxy_continue_stream does to the request's side.
+// closeMaps is what proxy_continue_stream does to the request's side. Trailers
+// cannot be added any more either.
 func (h *half) closeMaps() {
-	h.headersOpen, h.chunkOpen, h.trailersOpen = false, false, false
+	h.headersOpen, h.chunkOpen, h.trailersOpen, h.lastPiece = false, false, false, false
 }
 
 func (h *half) flow() Flow {

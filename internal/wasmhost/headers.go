@@ -30,6 +30,15 @@ func (h Headers) clone() Headers {
 	return out
 }
 
+// byteSize is the number of bytes in all names and values (HeaderMap::byteSize).
+func (h Headers) byteSize() int {
+	size := 0
+	for _, entry := range h {
+		size += len(entry[0]) + len(entry[1])
+	}
+	return size
+}
+
 func (h *Headers) add(name, value string) {
 	*h = append(*h, [2]string{strings.ToLower(name), value})
 }

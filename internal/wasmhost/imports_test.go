@@ -58,7 +58,7 @@ func TestAnImportThatTheHostLacksIsNamedAtTheStart(t *testing.T) {
 }
 
 func TestAnImportOfTheWrongTypeIsNamedAtTheStart(t *testing.T) {
-	assert.ErrorContains(t, loadModule(t, wasmModule([][2]string{{"env", "proxy_log"}}, abiVersion)), "proxy_log")
+	assert.ErrorContains(t, loadModule(t, wasmModule([][2]string{{"env", "proxy_log"}}, abiVersion, "malloc")), "proxy_log")
 }
 
 func TestAModuleOfAnotherABIIsRefused(t *testing.T) {
@@ -66,7 +66,9 @@ func TestAModuleOfAnotherABIIsRefused(t *testing.T) {
 }
 
 func TestAModuleWithoutAnAllocatorIsRefused(t *testing.T) {
-	assert.ErrorContains(t, loadModule(t, wasmModule(nil, abiVersion)), "proxy_on_memory_allocate")
+	module, err := Compile(t.Context(), wasmModule(nil, abiVersion), t.TempDir())
+	require.ErrorContains(t, err, "proxy_on_memory_allocate")
+	assert.Nil(t, module)
 }
 
 func TestWhatIsNoModuleIsRefused(t *testing.T) {

@@ -212,3 +212,23 @@ func TestTheLogLevelHidesWhatIsBelowIt(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.Equal(t, []string{"heard"}, p.said())
 }
+
+func TestTheModulesOwnStartMayCallTheHost(t *testing.T) {
+	p := startProbe(t, func(o *Options) { o.Env = map[string]string{"INIT": "say early; shared-set k v"} })
+	assert.Equal(t, []string{"early", "ok", "early", "ok"}, p.results(), "base VM and worker")
+	assert.Equal(t, []string{"v cas=2"}, p.run("shared-get k"))
+}
+
+func TestClosingThePluginClosesItsOpenStreams(t *testing.T) {
+	p, options := newProbe(t)
+	plugin, err := Load(t.Context(), options)
+	require.NoError(t, err)
+	s, err := plugin.Worker(0).NewStream(testRoute)
+	require.NoError(t, err)
+	flowOf(t, FlowContinue)(s.RequestHeaders(request(), false))
+	p.said()
+	require.NoError(t, plugin.Close(t.Context()))
+	assert.Equal(t, []string{"done of context 1", "stream done under context 1", "done of context 1"}, p.said(), "the base VM first, and a stream before its plugin context")
+	_, err = s.RequestData(nil, true)
+	require.ErrorContains(t, err, "closed=true")
+}

@@ -63,8 +63,7 @@ func (e *Exchange) sendLocalReply(reply LocalReply) {
 func (e *Exchange) endRequests() (begun bool) {
 	begun = e.atUpstream().response.started
 	for _, s := range e.filters {
-		s.request.aborted = true
-		s.response.aborted = s.response.aborted || begun
+		s.request.aborted, s.response.aborted = true, begun
 	}
 	return begun
 }

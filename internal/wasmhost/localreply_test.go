@@ -120,3 +120,43 @@ func TestAClosedStreamIsReset(t *testing.T) {
 		assert.Equal(t, []string{`"` + details + `"`}, p.results())
 	}
 }
+
+func TestALocalRepliesHeadersAreMadeToFit(t *testing.T) {
+	grpc := Headers{{"content-type", "application/grpc"}}
+	for name, test := range map[string]struct {
+		request Headers
+		reply   LocalReply
+		want    Headers
+	}{
+		"without a body there is no type and no length": {
+			nil,
+			LocalReply{StatusCode: 204, Headers: Headers{{"content-type", "text/html"}, {"content-length", "9"}}},
+			Headers{{":status", "204"}},
+		},
+		"the plugin's type stays, its length does not": {
+			nil,
+			LocalReply{StatusCode: 500, Headers: Headers{{"content-type", "text/html"}, {"content-length", "9"}}, Body: []byte("busy")},
+			Headers{{":status", "500"}, {"content-type", "text/html"}, {"content-length", "4"}},
+		},
+		"a gRPC reply has no length": {
+			grpc,
+			LocalReply{StatusCode: 429, Headers: Headers{{"content-length", "9"}}, GRPCStatus: grpcUnset},
+			Headers{{":status", "200"}, {"content-type", "application/grpc"}, {"grpc-status", "14"}},
+		},
+		"the gRPC status that was asked for": {
+			grpc,
+			LocalReply{StatusCode: 429, GRPCStatus: 8},
+			Headers{{":status", "200"}, {"content-type", "application/grpc"}, {"grpc-status", "8"}},
+		},
+		"the plugin's own gRPC status stays": {
+			grpc,
+			LocalReply{StatusCode: 429, Headers: Headers{{"grpc-status", "7"}}, GRPCStatus: 8},
+			Headers{{":status", "200"}, {"grpc-status", "7"}, {"content-type", "application/grpc"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			headers, _ := finishReply(test.request, test.reply)
+			assert.Equal(t, test.want, headers)
+		})
+	}
+}

@@ -35,7 +35,7 @@ const (
 	FromPlugin LogSource = "plugin" // proxy_log
 	FromStdout LogSource = "stdout" // the guest's file descriptor 1, split at newlines
 	FromStderr LogSource = "stderr" // the guest's file descriptor 2: the Go runtime's panic trace ends up here
-	FromHost   LogSource = "host"   // this package, about a trap
+	FromHost   LogSource = "host"   // this package, about a trap or about what it does not model
 )
 
 // BaseVM is the worker index of the base VM in log lines and faults.

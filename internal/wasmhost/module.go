@@ -86,8 +86,8 @@ func (m *Module) prepare(ctx context.Context, wasm []byte) error {
 	return nil
 }
 
-// checkModule wants the ABI version that this host speaks, and every import in
-// one of the host modules.
+// checkModule wants the ABI version that this host speaks, an allocator, and
+// every import in one of the host modules.
 func checkModule(guest wazero.CompiledModule, hosts map[string]wazero.CompiledModule) error {
 	var missing []string
 	for _, function := range guest.ImportedFunctions() {
@@ -107,11 +107,19 @@ func checkModule(guest wazero.CompiledModule, hosts map[string]wazero.CompiledMo
 	if len(missing) > 0 {
 		return &UnknownImportsError{Imports: missing}
 	}
-	if _, found := guest.ExportedFunctions()[abiVersion]; !found {
+	exports := guest.ExportedFunctions()
+	if _, found := exports[abiVersion]; !found {
 		return fmt.Errorf("the module does not export %s: it is not a plugin for this host", abiVersion)
+	}
+	if !slices.ContainsFunc(allocators(), func(name string) bool { return exports[name] != nil }) {
+		return fmt.Errorf("the module exports none of %v: the host cannot hand it any bytes", allocators())
 	}
 	return nil
 }
+
+// allocators are the names under which a plugin exports what gives the host
+// memory; the first one that is there counts.
+func allocators() []string { return []string{"proxy_on_memory_allocate", "malloc"} }
 
 // openCache falls back to memory when there is no directory to write to: then
 // only the start is slower.
@@ -131,12 +139,13 @@ func openCache(dir string) wazero.CompilationCache {
 }
 
 // instantiate makes the VM of one worker: the same module, its own memory,
-// randomness and output.
+// randomness and output. The module's own start runs when the worker can answer
+// the host calls in it.
 func (m *Module) instantiate(w *Worker, o *Options) error {
 	clock := o.Clock
 	config := wazero.NewModuleConfig().
 		WithName("").
-		WithStartFunctions("_initialize").
+		WithStartFunctions().
 		WithNanotime(func() int64 { return int64(clock.Monotonic()) }, sys.ClockResolution(1)).
 		WithWalltime(func() (int64, int32) {
 			now := clock.Wall()
@@ -155,12 +164,10 @@ func (m *Module) instantiate(w *Worker, o *Options) error {
 		return fmt.Errorf("start a VM: %w", err)
 	}
 	w.module = module
-	w.allocate = module.ExportedFunction("proxy_on_memory_allocate")
-	if w.allocate == nil {
-		w.allocate = module.ExportedFunction("malloc")
-	}
-	if w.allocate == nil {
-		return fmt.Errorf("the module exports neither proxy_on_memory_allocate nor malloc")
+	for _, name := range allocators() {
+		if w.allocate = module.ExportedFunction(name); w.allocate != nil {
+			break
+		}
 	}
 	for _, name := range []string{
 		onContextCreate, onVMStart, onConfigure, onTick,
@@ -173,7 +180,7 @@ func (m *Module) instantiate(w *Worker, o *Options) error {
 			w.exports[name] = function
 		}
 	}
-	return nil
+	return w.initialize()
 }
 
 // randomStream is what random_get of one VM reads, for ever the same for a seed

@@ -23,10 +23,10 @@ type Plugin struct {
 }
 
 // Load compiles the module, unless Options.Module brings it, and starts the base
-// VM, then the workers, each with the configuration. It fails with *UnknownImportsError when the module imports
-// what the host lacks, with *ConfigurationRefusedError when the plugin refuses
-// its configuration, and with *TrapError when a VM dies on the way. Nothing is
-// left running after an error.
+// VM, then the workers, each with the configuration. It fails with
+// *UnknownImportsError when the module imports what the host lacks, with
+// *ConfigurationRefusedError when the plugin refuses its configuration, and with
+// *TrapError when a VM dies on the way. Nothing is left running after an error.
 func Load(ctx context.Context, o Options) (*Plugin, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -77,6 +77,7 @@ func (p *Plugin) newWorker(ctx context.Context, index int) *Worker {
 		streams: map[uint32]*Stream{},
 		counts:  make([]uint64, len(p.module.functions)),
 		started: map[string]uint64{},
+		missed:  map[string]bool{},
 		redis:   map[string]RedisClient{},
 	}
 	w.ctx = context.WithValue(context.WithoutCancel(ctx), workerKey{}, w)

@@ -90,7 +90,7 @@ func (s *Stream) requestAttribute(path []string) ([]byte, bool) {
 	case "size":
 		return s.requestSize(open)
 	case "total_size":
-		return IntegerProperty(int64(s.atClient().request.bytesIn)), true
+		return s.requestTotalSize(open)
 	case "duration":
 		return IntegerProperty(int64(s.duration)), s.logging
 	}
@@ -107,6 +107,15 @@ func (s *Stream) requestSize(open bool) ([]byte, bool) {
 	}
 	size, err := strconv.ParseInt(length, 10, 64)
 	return IntegerProperty(size), err == nil
+}
+
+// requestTotalSize counts the headers only where they can be read.
+func (s *Stream) requestTotalSize(open bool) ([]byte, bool) {
+	size := s.atClient().request.bytesIn
+	if open {
+		size += uint64(s.request.headers.byteSize())
+	}
+	return IntegerProperty(int64(size)), true
 }
 
 func requestHeaderAttribute(headers Headers, name string) ([]byte, bool) {
@@ -153,10 +162,24 @@ func (s *Stream) responseAttribute(path []string) ([]byte, bool) {
 		return textProperty(s.details)
 	case "flags":
 		return IntegerProperty(int64(s.flags)), true
-	case "size", "total_size":
+	case "size":
 		return IntegerProperty(int64(client.bytesOut)), true
+	case "total_size":
+		return s.responseTotalSize()
 	}
 	return nil, false
+}
+
+// responseTotalSize counts headers and trailers only where they can be read.
+func (s *Stream) responseTotalSize() ([]byte, bool) {
+	response, size := &s.response, s.atClient().response.bytesOut
+	if response.headersOpen || s.logging {
+		size += uint64(response.headers.byteSize())
+	}
+	if response.trailersOpen || s.logging {
+		size += uint64(response.trailers.byteSize())
+	}
+	return IntegerProperty(int64(size)), true
 }
 
 // upstreamAttribute: without an attempt the count is 0, and without a host

@@ -33,7 +33,6 @@ func TestPropertiesOfARequest(t *testing.T) {
 		"request.referer":                notFound,
 		"request.useragent":              notFound,
 		"request.size":                   integer(0),
-		"request.total_size":             integer(0),
 		"request.time":                   integer(wallStart.UnixNano()),
 		"request.duration":               notFound,
 		"request.unheard-of":             notFound,
@@ -124,4 +123,22 @@ func TestWhatThePluginSetIsReadableFromOutside(t *testing.T) {
 	assert.Equal(t, "{}", string(value))
 	_, found = s.Property("other")
 	assert.False(t, found)
+}
+
+func TestTheTotalSizesCountTheHeadersThatAreOpen(t *testing.T) {
+	const script = "property request.total_size; property response.total_size"
+	p := startProbe(t)
+	s := p.open()
+	headers := request("do-request-headers", script, "do-request-body", script, "do-done", script)
+	flowOf(t, FlowContinue)(s.RequestHeaders(headers, false))
+	size := int64(headers.byteSize())
+	assert.Equal(t, []string{integer(size), integer(0)}, p.results())
+	flowOf(t, FlowContinue)(s.RequestData([]byte("12345"), true))
+	assert.Equal(t, []string{integer(5), integer(0)}, p.results(), "the headers are closed")
+	flowOf(t, FlowContinue)(s.ResponseHeaders(Headers{{":status", "200"}}, false))
+	flowOf(t, FlowContinue)(s.ResponseData([]byte("1234567"), false))
+	flowOf(t, FlowContinue)(s.ResponseTrailers(Headers{{"a", "1"}}))
+	p.said()
+	require.NoError(t, s.Close())
+	assert.Equal(t, []string{integer(size + 5), integer(10 + 7 + 2)}, p.results())
 }

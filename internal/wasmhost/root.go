@@ -14,6 +14,7 @@ type root struct {
 	retired     bool          // replaced: it ends with its last stream
 	pendingDone bool          // proxy_on_done said "not yet"
 	deleted     bool
+	statusCode  uint32 // of the last call that failed
 }
 
 // start brings up a fresh VM: its first plugin context, the VM start, then the
@@ -84,9 +85,6 @@ func (w *Worker) refusal() error {
 func (w *Worker) serveWith(next *root) {
 	old := w.serving
 	w.serving = next
-	if old == nil {
-		return
-	}
 	old.retired = true
 	w.finishIfIdle(old)
 }
@@ -111,9 +109,6 @@ func (w *Worker) finishRoot(r *root) {
 }
 
 func (w *Worker) deleteRoot(r *root) {
-	if r.deleted {
-		return
-	}
 	w.invoke(onDelete, r.id)
 	r.deleted = true
 	w.roots = slices.DeleteFunc(slices.Clone(w.roots), func(other *root) bool { return other == r })

@@ -11,18 +11,20 @@ const (
 // for the route: the router, the property route_name, or the cluster's hosts.
 // The property cluster_name does not ask; it shows the route matched last
 // (clearRouteCache in Envoy's conn_manager_impl.cc, and ROUTE_NAME and
-// CLUSTER_NAME in findValue of Higress's context.cc).
+// CLUSTER_NAME in findValue of Higress's context.cc). Once the router has the
+// request, all of them stay with the route that it has gone by.
 type routing struct {
 	table   RouteTable
 	route   Route
 	routed  bool // there is a route
 	cleared bool // it is to be matched at the next need
+	pinned  bool // the router has taken the request: nothing moves it any more
 }
 
 func (r *routing) clearRoute() { r.cleared = true }
 
 func (r *routing) refreshRoute(request Headers) {
-	if !r.cleared {
+	if !r.cleared || r.pinned {
 		return
 	}
 	r.cleared = false

@@ -92,9 +92,14 @@ func TestTheClustersHostsAreThoseOfTheRouteMatchedAgain(t *testing.T) {
 }
 
 func TestALaterChangeOfAHeaderDoesNotMoveARequestAtTheRouter(t *testing.T) {
-	_, s := openRouted(t)
-	flowOf(t, FlowContinue)(s.RequestHeaders(request("do-request-body", "header-replace request :authority other.example"), false))
+	p, s := openRouted(t, func(o *Options) { o.Configuration = "ticks 100" })
+	flowOf(t, FlowStopped)(s.RequestHeaders(request("do-request-headers", "return 1"), false))
 	flowOf(t, FlowContinue)(s.RequestData([]byte("x"), true))
+	require.True(t, s.Released())
+	p.said()
+	p.tickScript("effective 2; header-replace request :authority other.example; property route_name; property cluster_name; hosts")
+	require.NoError(t, p.Worker(0).Tick())
+	assert.Equal(t, []string{"ok", "ok", `"route"`, `"outbound|443||llm.dns"`, notFound}, p.results())
 	matched, _ := s.Route()
 	assert.Equal(t, "route", matched.Name)
 }

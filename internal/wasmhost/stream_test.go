@@ -144,21 +144,6 @@ func TestStoppedTrailersHoldTheEnd(t *testing.T) {
 	assert.True(t, ended)
 }
 
-func TestThePluginCanAddTrailersAtTheEndOfABody(t *testing.T) {
-	p := startProbe(t)
-	s := p.open()
-	defer closeStreamOf(t, s)
-	flowOf(t, FlowContinue)(s.RequestHeaders(request("do-request-body", "header-add request-trailers a 1"), false))
-	flowOf(t, FlowContinue)(s.RequestData([]byte("x"), false))
-	assert.Equal(t, []string{"status 2"}, p.results(), "not before the last piece")
-	flowOf(t, FlowContinue)(s.RequestData([]byte("y"), true))
-	assert.Equal(t, []string{"ok"}, p.results())
-	body, ended := s.TakeRequestBody()
-	assert.Equal(t, "xy", string(body))
-	assert.True(t, ended)
-	assert.Equal(t, Headers{{"a", "1"}}, s.RequestTrailersNow())
-}
-
 func TestTheResponsePassesTheSameWay(t *testing.T) {
 	p := startProbe(t)
 	s := p.open()
@@ -250,4 +235,33 @@ func TestTheBaseVMTakesNoStreams(t *testing.T) {
 func closeStreamOf(t *testing.T, s *Stream) {
 	t.Helper()
 	require.NoError(t, s.Close())
+}
+
+func TestDataIsInjectedIntoAnOpenResponseOnly(t *testing.T) {
+	t.Run("none has begun", func(t *testing.T) {
+		p := startProbe(t)
+		s := p.open()
+		defer closeStreamOf(t, s)
+		flowOf(t, FlowContinue)(s.RequestHeaders(request("do-request-headers", "inject early"), true))
+		assert.False(t, s.ResponseReleased())
+		body, _ := s.TakeResponseBody()
+		assert.Empty(t, body)
+	})
+	t.Run("it was reset", func(t *testing.T) {
+		p := startProbe(t)
+		s := p.open()
+		defer closeStreamOf(t, s)
+		flowOf(t, FlowContinue)(s.RequestHeaders(request("do-response-headers", "close 1; inject late"), true))
+		flowOf(t, FlowReset)(s.ResponseHeaders(response(), false))
+		assert.False(t, s.ResponseReleased())
+	})
+	t.Run("it was closed", func(t *testing.T) {
+		p := startProbe(t)
+		s := p.open()
+		flowOf(t, FlowContinue)(s.RequestHeaders(request("do-done", "inject late"), true))
+		flowOf(t, FlowContinue)(s.ResponseHeaders(response(), false))
+		require.NoError(t, s.Close())
+		body, _ := s.TakeResponseBody()
+		assert.Empty(t, body)
+	})
 }

@@ -148,3 +148,15 @@ func TestAReconfigurationPassesOverDeadWorkers(t *testing.T) {
 	require.NoError(t, p.Reconfigure(t.Context(), "ticks 100"))
 	assert.Positive(t, p.Worker(1).TickPeriod())
 }
+
+func TestATrapInTheModulesOwnStartFailsTheStart(t *testing.T) {
+	p, options := newProbe(t, func(o *Options) { o.Env = map[string]string{"INIT": "panic early"} })
+	_, err := Load(t.Context(), options)
+	var trap *TrapError
+	require.ErrorAs(t, err, &trap)
+	assert.Equal(t, BaseVM, trap.Worker)
+	assert.Equal(t, "_initialize", trap.Phase)
+	lines := p.heard()
+	require.NotEmpty(t, lines)
+	assert.Contains(t, lines[len(lines)-1].String(), "[critical] [base] [host] the VM is dead, trapped in _initialize")
+}

@@ -32,6 +32,9 @@ const (
 	onGRPCClose         = "proxy_on_grpc_close"
 )
 
+// initializer is the start function of a WASI module that exports functions.
+const initializer = "_initialize"
+
 // Worker is one Envoy worker thread with its VM. It is not safe for concurrent
 // use: one goroutine at a time, like the thread that it stands for. Different
 // workers may run at once.
@@ -52,12 +55,12 @@ type Worker struct {
 	streams map[uint32]*Stream
 	counts  []uint64          // host calls by index of Module.functions
 	started map[string]uint64 // callbacks by name
+	missed  map[string]bool   // what the guest has asked for and the host lacks
 
 	// Calls to other clusters.
-	redis      map[string]RedisClient // by cluster
-	lastCall   uint32
-	pending    []*answer
-	statusCode uint32 // of the last answer
+	redis    map[string]RedisClient // by cluster
+	lastCall uint32
+	pending  []*answer
 
 	// What holds while a callback runs.
 	phase         string
@@ -205,6 +208,22 @@ func (w *Worker) invoke(callback string, id uint32, args ...uint64) outcome {
 		action()
 	}
 	return result
+}
+
+// initialize runs the module's own start, in which a Go plugin runs its init
+// functions. It comes before every callback and has no context.
+func (w *Worker) initialize() error {
+	function := w.module.ExportedFunction(initializer)
+	if function == nil {
+		return nil
+	}
+	w.phase = initializer
+	_, err := w.enter(function, nil)
+	if err != nil {
+		w.die(initializer, err)
+	}
+	w.phase = ""
+	return w.Trapped()
 }
 
 func (w *Worker) enter(function api.Function, args []uint64) ([]uint64, error) {

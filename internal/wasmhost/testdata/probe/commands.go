@@ -120,6 +120,9 @@ var commands = map[string]func(a []string) string{
 	"redis-reply": func([]string) string { return result(proxywasm.GetRedisCallResponse(0, 1000)) },
 	"grpc":        func(a []string) string { return grpc(a[0]) },
 	"grpc-call":   func(a []string) string { return grpcOpen(a[0]) },
+	"grpc-stream": func(a []string) string { return grpcOpenStream(a[0]) },
+	"grpc-send":   func(a []string) string { return rawStatus(grpcSend(uint32(integer(a[0])), nil, 0, 0)) },
+	"grpc-close":  func(a []string) string { return rawStatus(grpcClose(uint32(integer(a[0])))) },
 	"grpc-cancel": func(a []string) string { return rawStatus(grpcCancel(uint32(integer(a[0])))) },
 	"status":      func([]string) string { return lastStatus() },
 	"queue-register": func([]string) string {

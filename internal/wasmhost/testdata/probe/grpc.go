@@ -49,6 +49,15 @@ func grpcOpen(service string) string {
 	return fmt.Sprintf("token %d", token)
 }
 
+func grpcOpenStream(service string) string {
+	p, n := pointer(service)
+	var token uint32
+	if status := grpcStream(p, n, p, n, p, n, nil, 0, unsafe.Pointer(&token)); status != 0 {
+		return rawStatus(status)
+	}
+	return fmt.Sprintf("token %d", token)
+}
+
 //go:wasmexport proxy_on_grpc_close
 func onGRPCClose(plugin, token, code uint32) {
 	answered(fmt.Sprintf("grpc close context=%d token=%d code=%d", plugin, token, code))

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 
 	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm"
@@ -15,6 +16,7 @@ func main() {}
 func init() {
 	answered = runAnswer
 	proxywasm.SetVMContext(&vm{})
+	run(os.Getenv("INIT"))
 }
 
 type vm struct{ types.DefaultVMContext }
@@ -56,14 +58,17 @@ func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
 }
 
 // stream keeps the scripts of its request headers for the later callbacks:
-// do-request-headers, do-request-body, … do-done.
+// do-request-headers, do-request-body, … do-done. One that never sees them runs
+// what shared data holds under "unseen" when it is done.
 type stream struct {
 	types.DefaultHttpContext
 	id, root uint32
+	seen     bool
 	scripts  map[string]string
 }
 
 func (s *stream) OnHttpRequestHeaders(size int, end bool) types.Action {
+	s.seen = true
 	headers, _ := proxywasm.GetHttpRequestHeaders()
 	for _, header := range headers {
 		if strings.HasPrefix(header[0], "do-") {
@@ -95,7 +100,15 @@ func (s *stream) OnHttpResponseTrailers(size int) types.Action {
 
 func (s *stream) OnHttpStreamDone() {
 	logf("stream done under context %d", s.root)
-	run(s.scripts["do-done"])
+	if s.seen {
+		run(s.scripts["do-done"])
+		return
+	}
+	script, _, err := proxywasm.GetSharedData("unseen")
+	if err != nil {
+		return
+	}
+	run(string(script))
 }
 
 // play runs a script. A script with several parts joined by "|" runs one part
