@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,8 +39,23 @@ func checkLB(t *testing.T, g *gateway) {
 	t.Helper()
 	published, _ := g.send(chat(question, [2]string{"x-higress-llm-model", "qwen-alias"}), completion()).Property("gpustack_lb_candidates")
 	assert.Equal(t, []string{cluster, otherCluster}, clustersOf(published))
-	g = restart(t, nil, band()...)
-	assert.Contains(t, []string{cluster, otherCluster}, chosen(g, [2]string{"x-higress-llm-model", "qwen-alias"}))
+	for _, c := range []struct {
+		weights [2]int
+		want    string
+	}{{[2]int{1, 0}, cluster}, {[2]int{0, 1}, otherCluster}} {
+		g := restart(t, nil, filter{"gpustack-lb", weighted(c.weights)}, filter{"gpustack-lb", lbFinisherConfig})
+		for range 5 {
+			assert.Equal(t, c.want, chosen(g, [2]string{"x-higress-llm-model", "qwen-alias"}))
+		}
+	}
+}
+
+// weighted is lbContextConfig with a weight for each candidate.
+func weighted(weights [2]int) string {
+	return strings.NewReplacer(
+		`"targetId":"2"`, fmt.Sprintf(`"targetId":"2","weight":%d`, weights[0]),
+		`"targetId":"3"`, fmt.Sprintf(`"targetId":"3","weight":%d`, weights[1]),
+	).Replace(lbContextConfig)
 }
 
 func clustersOf(candidates []byte) []string {
@@ -52,9 +68,43 @@ func clustersOf(candidates []byte) []string {
 
 func checkLeastLoad(t *testing.T, _ *gateway) {
 	t.Helper()
-	g := restart(t, nil, band(filter{"gpustack-lb-least-load", `{"enabled":true}`})...)
-	opinion := ranks(g, [2]string{"x-higress-llm-model", "qwen-alias"})
-	assert.Len(t, gjson.Get(opinion, "0.scores").Map(), 2, opinion)
+	g := restart(t, nil, filter{"gpustack-lb-least-load", `{"enabled":true}`}, filter{"gpustack-lb", lbFinisherConfig})
+	for _, c := range []struct {
+		inFlight [2]int
+		want     string
+	}{{[2]int{3, 1}, otherCluster}, {[2]int{1, 3}, cluster}} {
+		in := chat(question, [2]string{"x-higress-llm-model", "qwen-alias"})
+		in.properties = map[string]string{"gpustack_lb_candidates": loaded(c.inFlight)}
+		got := g.send(in, completion())
+		opinion, _ := got.Property("gpustack_lb_ranks")
+		score := scoresOf(opinion)
+		assert.Greater(t, score[c.want], score[theOther(c.want)], string(opinion))
+		assert.Equal(t, c.want, header(got.RequestHeadersNow(), "x-higress-target-cluster"))
+	}
+}
+
+// loaded is what gpustack-lb publishes when requests are in flight to its candidates.
+func loaded(inFlight [2]int) string {
+	const candidate = `{"cluster":%q,"modelName":%q,"targetId":%q,"kind":"instance","inflight":%d,"penalty":0}`
+	return fmt.Sprintf(`{"candidates":[`+candidate+`,`+candidate+`]}`,
+		cluster, "qwen2.5-7b", "2", inFlight[0], otherCluster, "qwen2.5-72b", "3", inFlight[1])
+}
+
+// scoresOf gives the first opinion by cluster.
+func scoresOf(ranks []byte) map[string]float64 {
+	scores := map[string]float64{}
+	for candidate, score := range gjson.GetBytes(ranks, "0.scores").Map() {
+		name, _, _ := strings.Cut(candidate, "\x00") // the target's id comes behind
+		scores[name] = score.Float()
+	}
+	return scores
+}
+
+func theOther(name string) string {
+	if name == cluster {
+		return otherCluster
+	}
+	return cluster
 }
 
 func checkAffinity(t *testing.T, _ *gateway) {

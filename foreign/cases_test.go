@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,16 +44,42 @@ func TestCaseB16TheBreakerChangesNoRouteAndNoStatus(t *testing.T) {
 	for _, r := range off {
 		require.Equal(t, result{"200", route}, r)
 	}
-	for name, mode := range map[string]string{
-		"steers always": `{"override":"always"}`,
-		"blocks":        `{"slow_threshold":"50ms","confirm_count":1,"check_interval":"0s"}`,
-		"observes":      `{"mode":"observe","slow_threshold":"50ms","confirm_count":1}`,
-		"off":           `{"mode":"off"}`,
+	for name, c := range map[string]struct {
+		configuration string
+		acted         func(*gateway)
+	}{
+		"steers always": {`{"override":"always"}`, func(g *gateway) {
+			assert.EqualValues(g.t, 50, g.count("overrides_enforced"))
+		}},
+		"blocks": {`{"slow_threshold":"50ms","confirm_count":1,"check_interval":"0s"}`, func(g *gateway) {
+			assert.EqualValues(g.t, 1, g.count("blocks_enforced"))
+			assert.EqualValues(g.t, 49, g.count("overrides_enforced"), "all behind the first, which was slow")
+		}},
+		"observes": {`{"mode":"observe","slow_threshold":"50ms","confirm_count":1}`, func(g *gateway) {
+			assert.EqualValues(g.t, 1, g.count("blocks_observed"))
+			assert.Zero(g.t, g.count("overrides_enforced"))
+		}},
+		"off": {`{"mode":"off"}`, func(g *gateway) {
+			assert.Empty(g.t, g.breaker.Metrics())
+		}},
 	} {
-		breaker := filter{ours, mode}
-		t.Run(name+", behind", func(t *testing.T) { assert.Equal(t, off, fifty(start(t, nil, proxy, breaker))) })
-		t.Run(name+", in front", func(t *testing.T) { assert.Equal(t, off, fifty(start(t, nil, breaker, proxy))) })
+		breaker := filter{ours, c.configuration}
+		for place, chain := range map[string][]filter{"behind": {proxy, breaker}, "in front": {breaker, proxy}} {
+			t.Run(name+", "+place, func(t *testing.T) {
+				g := start(t, nil, chain...)
+				g.upstream = onlyASlow
+				assert.Equal(t, off, fifty(g))
+				c.acted(g)
+			})
+		}
 	}
+}
+
+func onlyASlow(host string) time.Duration {
+	if host == hostA {
+		return slowUpstream
+	}
+	return 10 * time.Millisecond
 }
 
 // The host would show it: a plugin that does write headers behind ai-proxy gets a 404.

@@ -1,8 +1,8 @@
 package foreign
 
 import (
-	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,22 +16,32 @@ const (
 	oursAlways = `{"override":"always","slow_threshold":"50ms","confirm_count":20,"dedup_window":"0s","check_interval":"0s"}`
 )
 
-// everyPlugin is all of them in the order of their documents' phases and priorities. Ours is not in it.
+// beforeFinisher and afterFinisher are all of them in the order of their documents' phases and
+// priorities, around the finisher of gpustack's load balancing.
+func beforeFinisher() []string {
+	return []string{
+		"ai-data-masking", "gpustack-generic-proxy-router", "transformer", "gpustack-set-header-pre-route",
+		"gpustack-ext-auth", "gpustack-ip-acl",
+		"gpustack-lb", "gpustack-lb-session-affinity", "gpustack-lb-least-load", "gpustack-lb-decision-service",
+	}
+}
+
+func afterFinisher() []string {
+	return []string{"gpustack-rate-limit", "gpustack-token-usage", "ai-statistics", "gpustack-ai-proxy"}
+}
+
+// everyPlugin is the chain of all of them. Ours is not in it.
 func everyPlugin() []filter {
 	configurations := map[string]string{}
 	for _, p := range plugins() {
 		configurations[p.name] = p.configuration
 	}
 	var chain []filter
-	for _, name := range []string{
-		"ai-data-masking", "gpustack-generic-proxy-router", "transformer", "gpustack-set-header-pre-route",
-		"gpustack-ext-auth", "gpustack-ip-acl",
-		"gpustack-lb", "gpustack-lb-session-affinity", "gpustack-lb-least-load", "gpustack-lb-decision-service",
-	} {
+	for _, name := range beforeFinisher() {
 		chain = append(chain, filter{name, configurations[name]})
 	}
 	chain = append(chain, filter{"gpustack-lb", lbFinisherConfig})
-	for _, name := range []string{"gpustack-rate-limit", "gpustack-token-usage", "ai-statistics", "gpustack-ai-proxy"} {
+	for _, name := range afterFinisher() {
 		chain = append(chain, filter{name, configurations[name]})
 	}
 	return chain
@@ -55,7 +65,6 @@ func TestAllForeignPluginsRunInOneChainWithOurs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := start(t, admitting(), chain...)
-			place := slices.IndexFunc(chain, func(f filter) bool { return f.name == ours })
 			for _, kind := range []struct {
 				in  request
 				out response
@@ -68,23 +77,44 @@ func TestAllForeignPluginsRunInOneChainWithOurs(t *testing.T) {
 				require.Equal(t, "yes", header(got.ResponseHeadersNow(), "x-answered"), "an early plugin's work on the answer")
 			}
 			g.requireNoTrap()
-			samples := g.plugins[place].Metric("endpoint_breaker.upstream." + cluster + ".model.metric.samples")
-			assert.EqualValues(t, 3, samples, "each answer took 100 ms or more")
-			assert.Zero(t, g.plugins[place].Metric("endpoint_breaker.metric.panics"))
-			assert.Zero(t, g.plugins[place].Metric("endpoint_breaker.metric.host_call_errors"))
+			assert.EqualValues(t, 3, g.count("samples"), "each answer took 100 ms or more")
+			assert.EqualValues(t, 3, g.count("overrides_enforced"))
+			assert.Zero(t, g.count("panics"))
+			assert.Zero(t, g.count("host_call_errors"))
 		})
 	}
 }
 
+// atSlowAuthority sends a GET through ext-auth and the breaker in the given order to an authority that
+// takes longer than slow_threshold.
+func atSlowAuthority(t *testing.T, known clusters, chain ...filter) (*gateway, outcome) {
+	t.Helper()
+	g := start(t, known, chain...)
+	g.calls = 60 * time.Millisecond
+	got := g.send(get(), list())
+	g.requireNoTrap()
+	return g, got
+}
+
 func TestADeniedRequestNeverReachesTheBreakerBehind(t *testing.T) {
-	denier := filter{"gpustack-ext-auth", extAuthConfig}
-	breaker := filter{ours, oursAlways}
-	g := start(t, unreachable(), denier, breaker)
-	assert.Equal(t, "403", g.send(chat(question), completion()).status)
-	assert.Zero(t, g.plugins[1].Metric("endpoint_breaker.upstream."+cluster+".model.metric.overrides"))
-	g.requireNoTrap()
-	g = start(t, unreachable(), breaker, denier)
-	assert.Equal(t, "403", g.send(chat(question), completion()).status)
-	assert.Zero(t, g.plugins[0].Metric("endpoint_breaker.upstream."+cluster+".model.metric.samples"), "nobody's sample")
-	g.requireNoTrap()
+	chain := []filter{{"gpustack-ext-auth", extAuthConfig}, {ours, oursAlways}}
+	g, got := atSlowAuthority(t, unreachable(), chain...)
+	assert.Equal(t, "403", got.status)
+	assert.Zero(t, g.count("overrides_enforced"))
+
+	g, got = atSlowAuthority(t, admitting(), chain...)
+	assert.Equal(t, "200", got.status)
+	assert.EqualValues(t, 1, g.count("overrides_enforced"), "an admitted one does")
+}
+
+func TestADeniedRequestIsNobodysSampleForTheBreakerInFront(t *testing.T) {
+	chain := []filter{{ours, oursAlways}, {"gpustack-ext-auth", extAuthConfig}}
+	g, got := atSlowAuthority(t, unreachable(), chain...)
+	assert.Equal(t, "403", got.status)
+	assert.Zero(t, g.count("samples"))
+	assert.Zero(t, g.count("samples_unattributed"))
+
+	g, got = atSlowAuthority(t, admitting(), chain...)
+	assert.Equal(t, "200", got.status)
+	assert.EqualValues(t, 1, g.count("samples"), "an admitted one is the host's")
 }

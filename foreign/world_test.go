@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,38 +25,33 @@ const (
 
 var wallStart = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// modules compiles each binary once for all tests.
-type modules struct {
-	compiled map[string]*wasmhost.Module
-}
+// binaries are all plugins by name, ours among them. Each is compiled once for all tests, and read
+// inside a test, so that the test cache knows the file.
+var binaries = compiledOnce()
 
-var binaries = modules{compiled: map[string]*wasmhost.Module{}}
-
-func TestMain(m *testing.M) {
-	status := m.Run()
-	for _, module := range binaries.compiled {
-		if err := module.Close(context.Background()); err != nil {
-			panic(err)
-		}
+func compiledOnce() map[string]func() (*wasmhost.Module, error) {
+	modules := map[string]func() (*wasmhost.Module, error){}
+	for _, name := range slices.Concat([]string{ours}, beforeFinisher(), afterFinisher()) {
+		modules[name] = sync.OnceValues(func() (*wasmhost.Module, error) {
+			binary, err := os.ReadFile(pathOf(name))
+			if err != nil {
+				return nil, err
+			}
+			return wasmhost.Compile(context.Background(), binary, "")
+		})
 	}
-	os.Exit(status)
+	return modules
 }
 
-// module gives the compiled binary of a plugin, ours or a foreign one. One that is missing skips the
-// test, and fails it in CI.
-func (m modules) module(t *testing.T, name string) *wasmhost.Module {
+// compiled gives the binary of a plugin. One that is missing skips the test, and fails it in CI.
+func compiled(t *testing.T, name string) *wasmhost.Module {
 	t.Helper()
-	if module := m.compiled[name]; module != nil {
-		return module
-	}
-	binary, err := os.ReadFile(pathOf(name))
+	require.Contains(t, binaries, name)
+	module, err := binaries[name]()
 	if errors.Is(err, os.ErrNotExist) {
 		missing(t, name)
 	}
 	require.NoError(t, err)
-	module, err := wasmhost.Compile(context.WithoutCancel(t.Context()), binary, "")
-	require.NoError(t, err)
-	m.compiled[name] = module
 	return module
 }
 
@@ -88,9 +85,21 @@ type gateway struct {
 	clock   *wasmhost.VirtualClock
 	table   wasmhost.RouteTable
 	plugins []*wasmhost.Plugin
+	breaker *wasmhost.Plugin // ours among them; nil = not in the chain
 	chain   *wasmhost.Chain
 	lines   []string
+	// calls is how long each answer to a plugin's own call takes.
+	calls time.Duration
+	// upstream is how long a host takes to the response headers.
+	upstream func(host string) time.Duration
 }
+
+const (
+	quickCall    = time.Millisecond
+	slowUpstream = 100 * time.Millisecond
+)
+
+func alike(string) time.Duration { return slowUpstream }
 
 // clusters are what the plugins may call. Nobody listens there, unless a test says so.
 type clusters map[string]wasmhost.Cluster
@@ -111,16 +120,22 @@ func start(t *testing.T, known clusters, filters ...filter) *gateway {
 
 func startSeeded(t *testing.T, seed uint64, known clusters, filters ...filter) *gateway {
 	t.Helper()
-	g := &gateway{t: t, clock: wasmhost.NewVirtualClock(1000*time.Second, wallStart), table: fixedTable()}
+	g := &gateway{
+		t: t, clock: wasmhost.NewVirtualClock(1000*time.Second, wallStart), table: fixedTable(),
+		calls: quickCall, upstream: alike,
+	}
 	for _, f := range filters {
 		plugin, err := wasmhost.Load(t.Context(), wasmhost.Options{
-			Module: binaries.module(t, f.name), Configuration: f.configuration, PluginName: f.name,
+			Module: compiled(t, f.name), Configuration: f.configuration, PluginName: f.name,
 			Workers: 1, Clock: g.clock, Seed: seed, Clusters: known,
 			OnLog: func(line wasmhost.LogLine) { g.lines = append(g.lines, f.name+" "+line.String()) },
 		})
 		require.NoError(t, err, f.name)
 		t.Cleanup(func() { require.NoError(t, plugin.Close(context.WithoutCancel(t.Context()))) })
 		g.plugins = append(g.plugins, plugin)
+		if f.name == ours {
+			g.breaker = plugin
+		}
 	}
 	chain, err := wasmhost.NewChain(g.plugins...)
 	require.NoError(t, err)
@@ -130,8 +145,9 @@ func startSeeded(t *testing.T, seed uint64, known clusters, filters ...filter) *
 
 // request is what a client sends; response what the upstream answers with.
 type request struct {
-	headers wasmhost.Headers
-	body    string
+	headers    wasmhost.Headers
+	body       string
+	properties map[string]string // what filters further in front would have set
 }
 
 type response struct {
@@ -153,6 +169,9 @@ func (g *gateway) send(in request, out response) outcome {
 	g.t.Helper()
 	s, err := g.chain.NewStream(0, g.table)
 	require.NoError(g.t, err)
+	for name, value := range in.properties {
+		s.SetProperty(name, []byte(value))
+	}
 	got := outcome{ChainStream: s}
 	g.feed(s.RequestHeaders(in.headers, in.body == ""))
 	if in.body != "" && s.LocalReply() == nil {
@@ -186,7 +205,7 @@ func (g *gateway) answer(s *wasmhost.ChainStream, out response) {
 		host = hostA
 	}
 	s.SetUpstream(host, 1)
-	g.clock.Advance(100 * time.Millisecond)
+	g.clock.Advance(g.upstream(host))
 	g.feed(s.ResponseHeaders(out.headers, len(out.chunks) == 0))
 	for i, chunk := range out.chunks {
 		g.clock.Advance(10 * time.Millisecond)
@@ -201,12 +220,12 @@ func (g *gateway) feed(_ wasmhost.Flow, err error) {
 	g.settle()
 }
 
-// settle delivers answers until none is left; every one takes a millisecond.
+// settle delivers answers until none is left.
 func (g *gateway) settle() {
 	g.t.Helper()
 	for round := 0; g.chain.Pending(0) > 0; round++ {
 		require.Less(g.t, round, 20, "the plugins never stop calling")
-		g.clock.Advance(time.Millisecond)
+		g.clock.Advance(g.calls)
 		require.NoError(g.t, g.chain.Deliver(0))
 	}
 }

@@ -176,7 +176,43 @@ func TestSetupInstallsACompilerOnlyWhereItIsMissingAndAllowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkplace(t)
 			w.program(t, "cc", c.compiler)
+			w.program(t, "python3", "exit 0")
 			w.program(t, "redis-server", "exit 0")
+			w.program(t, "apt-get", c.apt)
+			w.program(t, "id", c.id)
+			output, ok := w.run(t, "setup.sh")
+			if ok != c.ok {
+				t.Errorf("success is %v; want %v:\n%s", ok, c.ok, output)
+			}
+			contains(t, output, c.output)
+		})
+	}
+}
+
+// Without pip the step wasm could not download the plugins for foreign/, minutes later.
+func TestSetupInstallsPipOnlyWhereItIsMissingAndAllowed(t *testing.T) {
+	const (
+		broken = "exit 1"
+		apt    = `echo "apt-get $*"; printf '#!/bin/sh\nexit 0\n' >"$(dirname "$0")/python3"`
+		root   = "echo 0"
+		nobody = "echo 1000"
+	)
+	cases := map[string]struct {
+		python, apt, id string
+		ok              bool
+		output          string
+	}{
+		"pip is there":             {"exit 0", broken, root, true, "pip: "},
+		"none, and root on Debian": {broken, apt, root, true, "apt-get install -y -qq --no-install-recommends python3-pip"},
+		"none, and not root":       {broken, apt, nobody, false, "need python3 with pip: apt-get install python3-pip"},
+		"none after installing it": {broken, "exit 0", root, false, "need python3 with pip"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkplace(t)
+			w.program(t, "cc", "exit 0")
+			w.program(t, "redis-server", "exit 0")
+			w.program(t, "python3", c.python)
 			w.program(t, "apt-get", c.apt)
 			w.program(t, "id", c.id)
 			output, ok := w.run(t, "setup.sh")
@@ -206,6 +242,7 @@ func TestSetupInstallsRedisOnlyWhereItIsMissingAndAllowed(t *testing.T) {
 			t.Setenv("PATH", w.bin) // the machine's own server is out of sight
 			w.program(t, "go", `[ "$1" != env ] || echo cc`)
 			w.program(t, "cc", "exit 0")
+			w.program(t, "python3", "exit 0")
 			w.program(t, "apt-get", apt)
 			w.program(t, "id", c.id)
 			if c.there {

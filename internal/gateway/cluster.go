@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"endpoint-breaker/internal/wasmhost"
@@ -16,11 +17,10 @@ const (
 // HostState is one host of the cluster and what it got so far. A request counts
 // when the router chose its host, whatever became of it.
 type HostState struct {
-	Address         string
-	Health          string
-	ByOverride      uint64 // requests placed there because the plugin said so
-	ByBalancer      uint64 // requests placed there by round robin
-	ConnectFailures uint64 // requests placed there to which no connection was made
+	Address    string
+	Health     string
+	ByOverride uint64 // requests placed there because the plugin said so
+	ByBalancer uint64 // requests placed there by round robin
 }
 
 // Placed is the number of requests that the host was chosen for.
@@ -58,7 +58,11 @@ func (c *cluster) forPlugin() []wasmhost.Host {
 	return hosts
 }
 
+// setHealth changes what a health check would have found: healthy, degraded or unhealthy.
 func (c *cluster) setHealth(address, health string) error {
+	if !slices.Contains([]string{healthy, degraded, unhealthy}, health) {
+		return fmt.Errorf("gateway: health of host %q: got %q, want %s, %s or %s", address, health, healthy, degraded, unhealthy)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.find(address)
@@ -87,12 +91,6 @@ func (c *cluster) place(override string) (address string, overridden bool) {
 		}
 	}
 	return "", false
-}
-
-func (c *cluster) connectFailed(address string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.find(address).ConnectFailures++
 }
 
 func (c *cluster) find(address string) *HostState {

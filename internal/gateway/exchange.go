@@ -88,21 +88,30 @@ func (x *exchange) run(headers wasmhost.Headers) bool {
 	return x.respond(response)
 }
 
-// filter runs one callback of the stream on its worker.
+// filter runs one callback of the stream on its worker, and then those of the answers to the calls
+// that it made.
 func (x *exchange) filter(callback func(stream) (wasmhost.Flow, error)) {
 	x.worker.mu.Lock()
-	flow, err := callback(x.stream)
+	_, err := callback(x.stream)
 	released := x.stream.Released()
+	if err != nil {
+		x.stop(err)
+	}
+	x.stopIfEnded()
 	x.worker.mu.Unlock()
 	if released {
 		x.release.Do(func() { close(x.released) })
 	}
+	x.worker.settle(x.ctx)
+}
+
+// stopIfEnded stops the exchange when the plugin has ended the stream, in whatever callback. It must
+// run with the worker's lock held.
+func (x *exchange) stopIfEnded() {
 	switch {
-	case err != nil:
-		x.stop(err)
-	case flow == wasmhost.FlowReplied:
+	case x.stream.LocalReply() != nil:
 		x.stop(errReplied)
-	case flow == wasmhost.FlowReset:
+	case x.stream.WasReset():
 		x.stop(errReset)
 	}
 }
@@ -115,10 +124,10 @@ func (x *exchange) tell(f func(stream)) {
 }
 
 // awaitRelease returns true when the request headers have reached the router. A
-// callback of the stream releases them, or a tick that resumes it.
+// callback of the stream releases them, or a tick or an answer that resumes it.
 func (x *exchange) awaitRelease() bool {
 	for x.ctx.Err() == nil {
-		ticked := x.worker.nextTick()
+		changed := x.worker.nextChange()
 		var released bool
 		x.tell(func(s stream) { released = s.Released() })
 		if released {
@@ -126,7 +135,7 @@ func (x *exchange) awaitRelease() bool {
 		}
 		select {
 		case <-x.released:
-		case <-ticked:
+		case <-changed:
 		case <-x.ctx.Done():
 		}
 	}
@@ -142,17 +151,23 @@ func (x *exchange) open() bool {
 		Cluster: x.gateway.options.Cluster,
 		Hosts:   x.gateway.cluster.forPlugin,
 	})
-	x.access.Details = errorText(err)
-	return err == nil
+	if err != nil {
+		x.access.Details = err.Error()
+		return false
+	}
+	x.worker.open[x] = struct{}{}
+	return true
 }
 
 func (x *exchange) close() {
 	x.worker.mu.Lock()
+	delete(x.worker.open, x)
 	if x.stream != nil {
 		// Close runs the last callbacks; what it could complain about is over.
 		_ = x.stream.Close()
 	}
 	x.worker.mu.Unlock()
+	x.worker.deliver() // to what the last callbacks have called
 	x.access.Done = x.now()
 	if x.gateway.options.OnAccess != nil {
 		x.gateway.options.OnAccess(x.access)
@@ -189,11 +204,4 @@ func valueOf(headers wasmhost.Headers, name string) string {
 		}
 	}
 	return ""
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

@@ -18,6 +18,9 @@ type fakeVM struct {
 	plugin  fakePlugin
 	streams []*fakeStream
 	running atomic.Bool
+
+	pending   int // calls whose answers wait
+	onDeliver func() error
 }
 
 // fakePlugin is what the streams of a fakeVM do; nil = let pass.
@@ -45,6 +48,25 @@ func (v *fakeVM) Tick() error {
 	return v.onTick()
 }
 
+func (v *fakeVM) Pending() int { return v.pending }
+
+func (v *fakeVM) Trapped() error { return nil }
+
+func (v *fakeVM) Deliver() error {
+	defer v.alone()()
+	v.pending = 0
+	if v.onDeliver == nil {
+		return nil
+	}
+	return v.onDeliver()
+}
+
+func (v *fakeVM) each(act func(*fakeStream)) {
+	for _, s := range v.streams {
+		act(s)
+	}
+}
+
 func (v *fakeVM) NewStream(route wasmhost.Route) (stream, error) {
 	defer v.alone()()
 	s := &fakeStream{vm: v, route: route}
@@ -61,6 +83,7 @@ type fakeStream struct {
 	details  string
 	flags    uint64
 	reply    *wasmhost.LocalReply
+	wasReset bool
 	closed   int
 
 	request, response fakeHalf
@@ -162,6 +185,7 @@ func (s *fakeStream) ResponseTrailersNow() wasmhost.Headers { return s.response.
 func (s *fakeStream) OverrideHost() string                  { return s.override }
 func (s *fakeStream) SetUpstream(address string, _ uint64)  { s.upstream = address }
 func (s *fakeStream) LocalReply() *wasmhost.LocalReply      { return s.reply }
+func (s *fakeStream) WasReset() bool                        { return s.wasReset }
 func (s *fakeStream) SetResponseDetails(d string, f uint64) { s.details, s.flags = d, f }
 
 func (s *fakeStream) replies(status uint32, body string) wasmhost.Flow {

@@ -2,6 +2,9 @@
 // a plugin's workers in the middle, real backends behind. It does for one route what
 // a Higress worker does, so that a plugin can be shown and tested with real sockets.
 //
+// A plugin's calls to other clusters (wasmhost.Options.Clusters) get their answers at
+// once, as soon as the callback that made them has returned.
+//
 // What it leaves out: HTTP/2 and TLS, retries, request and response timeouts,
 // upgrades (the Upgrade header is dropped, as any hop-by-hop header), 1xx responses,
 // and bodies or trailers that a plugin gives to a request without a body. A connection
@@ -112,12 +115,6 @@ func (g *Gateway) URL() string { return "http://" + g.listener.Addr().String() }
 
 // Hosts are the cluster's hosts as they stand, in the order of Options.Hosts.
 func (g *Gateway) Hosts() []HostState { return g.cluster.states() }
-
-// SetHealth changes what a health check would have found: "Healthy", "Degraded",
-// "Unhealthy".
-func (g *Gateway) SetHealth(address, health string) error {
-	return g.cluster.setHealth(address, health)
-}
 
 // Close takes no new connection, waits for the requests in progress until ctx ends,
 // cuts off those that remain (their streams end as if the client had left), and

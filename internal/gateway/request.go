@@ -92,12 +92,12 @@ func (b *requestBody) end() error {
 		return s.RequestData(nil, true)
 	})
 	for {
-		ticked := b.exchange.worker.nextTick()
+		changed := b.exchange.worker.nextChange()
 		if ended, err := b.forward(); ended || err != nil {
 			return err
 		}
 		select {
-		case <-ticked: // it may have resumed the stream
+		case <-changed: // it may have resumed the stream
 		case <-b.exchange.ctx.Done():
 			return errOver
 		}

@@ -51,12 +51,12 @@ func (x *exchange) endResponse(trailer http.Header) {
 // forwardRest waits until the plugin has let the end of the response go.
 func (x *exchange) forwardRest() bool {
 	for x.ctx.Err() == nil {
-		ticked := x.worker.nextTick()
+		changed := x.worker.nextChange()
 		if x.forward() {
 			return x.ctx.Err() == nil
 		}
 		select {
-		case <-ticked: // it may have resumed the stream
+		case <-changed: // it may have resumed the stream
 		case <-x.ctx.Done():
 		}
 	}
@@ -134,9 +134,6 @@ func (x *exchange) noResponse(err error) bool {
 		return x.interrupted()
 	}
 	details, flags := failure(err)
-	if details == detailsConnectFailure {
-		x.gateway.cluster.connectFailed(x.access.Host)
-	}
 	x.details(details, flags)
 	body := details + "\n"
 	return x.respond(&http.Response{

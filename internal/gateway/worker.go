@@ -14,6 +14,9 @@ import (
 type vm interface {
 	TickPeriod() time.Duration
 	Tick() error
+	Pending() int
+	Deliver() error
+	Trapped() error
 	NewStream(route wasmhost.Route) (stream, error)
 }
 
@@ -37,6 +40,7 @@ type stream interface {
 	TakeRequestBody() (data []byte, ended bool)
 	TakeResponseBody() (data []byte, ended bool)
 	LocalReply() *wasmhost.LocalReply
+	WasReset() bool
 	Close() error
 }
 
@@ -55,32 +59,70 @@ func (v pluginVM) NewStream(route wasmhost.Route) (stream, error) {
 type worker struct {
 	index int
 
-	mu     sync.Mutex
-	vm     vm            // guarded by mu, and with it all streams of this VM
-	ticked chan struct{} // closed and replaced after each tick
+	mu      sync.Mutex
+	vm      vm // guarded by mu, and with it all streams of this VM
+	open    map[*exchange]struct{}
+	changed chan struct{} // closed and replaced after each tick and each delivery
 }
 
 func newWorker(index int, vm vm) *worker {
-	return &worker{index: index, vm: vm, ticked: make(chan struct{})}
+	return &worker{index: index, vm: vm, open: map[*exchange]struct{}{}, changed: make(chan struct{})}
 }
 
-// nextTick is closed after the next tick.
-func (w *worker) nextTick() <-chan struct{} {
+// nextChange is closed after the next tick, or the next answer to a call of the plugin: either may
+// have resumed any stream.
+func (w *worker) nextChange() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ticked
+	return w.changed
+}
+
+// change tells all who wait, and stops the exchanges that the plugin has ended. It must run with the
+// lock held.
+func (w *worker) change() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+	for x := range w.open {
+		x.stopIfEnded()
+	}
 }
 
 // tick runs one tick, and returns the period until the next one; 0 = no more.
 func (w *worker) tick() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.vm.Tick(); err != nil {
+	err := w.vm.Tick()
+	w.change()
+	if err != nil {
 		return 0 // trapped: a dead VM does not tick
 	}
-	close(w.ticked)
-	w.ticked = make(chan struct{})
 	return w.vm.TickPeriod()
+}
+
+func (w *worker) tickPeriod() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.vm.TickPeriod()
+}
+
+// settle hands the plugin the answers to its calls until none waits. What an answer makes it ask
+// comes after whatever else waits for the worker.
+func (w *worker) settle(ctx context.Context) {
+	for ctx.Err() == nil && w.deliver() {
+		continue
+	}
+}
+
+// deliver reports whether more answers wait.
+func (w *worker) deliver() (more bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.vm.Pending() == 0 || w.vm.Trapped() != nil {
+		return false
+	}
+	err := w.vm.Deliver()
+	w.change()
+	return err == nil && w.vm.Pending() > 0
 }
 
 type workerKey struct{}
@@ -97,14 +139,18 @@ func pinnedWorker(r *http.Request) *worker {
 	return w
 }
 
-// startTicks ticks the workers and the base VM, each at the period it asked for.
+// startTicks ticks the workers and the base VM, each at the period it asked for. Answers to calls
+// that were made at the start come first.
 func (g *Gateway) startTicks(base vm) {
 	ctx, stop := context.WithCancel(context.Background())
 	g.stopTicks = stop
 	for _, w := range append([]*worker{newWorker(wasmhost.BaseVM, base)}, g.workers...) {
-		if period := w.vm.TickPeriod(); period > 0 {
-			g.ticks.Go(func() { w.tickEvery(ctx, period) })
-		}
+		g.ticks.Go(func() {
+			w.settle(ctx)
+			if period := w.tickPeriod(); period > 0 {
+				w.tickEvery(ctx, period)
+			}
+		})
 	}
 }
 
@@ -121,6 +167,7 @@ func (w *worker) tickEvery(ctx context.Context, period time.Duration) {
 		if next == 0 {
 			return
 		}
+		w.settle(ctx)
 		if next != period {
 			period = next
 			ticker.Reset(period)

@@ -36,7 +36,8 @@ type Options struct {
 }
 
 // Server is the model server: an http.Handler, which Listen also puts on a TCP
-// port of its own. All methods may be called from any goroutine.
+// port of its own. Once Listen has returned, or if it is never called, all methods
+// may be called from any goroutine.
 type Server struct {
 	options Options
 	mux     *http.ServeMux
