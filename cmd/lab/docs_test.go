@@ -116,6 +116,24 @@ func TestTheIncidentsDifferInTheirPluginOnly(t *testing.T) {
 	assert.Contains(t, string(page), "```yaml\nplugin: {slow_threshold: 30s, block_ttl: 5m}\n```")
 }
 
+// What the pages say of the incident without a breaker is so.
+func TestTheIncidentWithoutTheBreakerIsAsThePagesSay(t *testing.T) {
+	needShippedWasm(t)
+	t.Chdir("../..")
+	text, err := os.ReadFile("scenarios/incident/as-it-was.yaml")
+	require.NoError(t, err)
+	for _, page := range scenarioPages() {
+		shown, err := os.ReadFile(page)
+		require.NoError(t, err)
+		assert.Contains(t, string(shown), "`plugin: {mode: \"off\"}`")
+		assert.Contains(t, string(shown), "640")
+	}
+	file := scenarioFile(t, "off.yaml", strings.Replace(string(text), "plugin: {}", `plugin: {mode: "off"}`, 1))
+	printed, err := runLab(t, "sim", file)
+	requireExitCode(t, err, 1)
+	assert.Contains(t, printed, "at most 90 — seen: 640")
+}
+
 // theRest is what a part of a scenario that the page shows needs to be played.
 const theRest = `
 name: part

@@ -42,7 +42,12 @@ line is wrong.
 
 The files in scenarios/ are examples; docs/scenarios.md says what every field
 means, and scenarios/scenario.schema.json tells it to editors.`,
-		Args:          cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, files []string) error {
+			if len(files) == 0 {
+				return errors.New("a scenario file is missing: lab sim FILE.yaml")
+			}
+			return nil
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, files []string) error {

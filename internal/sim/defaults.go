@@ -44,6 +44,7 @@ func (c *Cluster) fillDefaults(atMost int) error {
 	c.Balancer = orElse(c.Balancer, "round_robin")
 	var all []Endpoint
 	for i, endpoint := range c.Endpoints {
+		endpoint.place = i
 		if endpoint.Latency == nil {
 			endpoint.Latency = slices.Clone(c.Latency)
 		}
@@ -64,6 +65,9 @@ func (c *Cluster) fillDefaults(atMost int) error {
 
 // expand turns an endpoint with a count into that many.
 func (e Endpoint) expand() ([]Endpoint, error) {
+	if e.Address == "" {
+		return nil, at("address", errors.New(`is missing; should be ip:port, such as "10.0.0.1:8000"`))
+	}
 	address, err := netip.ParseAddrPort(e.Address)
 	if err != nil {
 		return nil, at("address", fmt.Errorf(`given %q; should be ip:port, such as "10.0.0.1:8000" or "[fd00::1]:8000"`, e.Address))

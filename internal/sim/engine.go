@@ -85,6 +85,10 @@ func loaded(ctx context.Context, s *Scenario, o Options) (*simulation, error) {
 		OnLog:         m.pluginLogs,
 		CacheDir:      o.CacheDir,
 	})
+	var refused *wasmhost.ConfigurationRefusedError
+	if errors.As(err, &refused) {
+		return nil, errors.New(whyRefused(refused))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("plugin does not start: %w", err)
 	}

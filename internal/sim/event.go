@@ -15,7 +15,7 @@ import (
 // Event is something that happens to the gateway or its hosts at a moment. It
 // is of exactly one kind.
 type Event struct {
-	At Duration `json:"at"`
+	At *Duration `json:"at"`
 	// Every lets it happen again each time so much has passed, before Until; 0 = once.
 	Every Duration  `json:"every"`
 	Until *Duration `json:"until"` // by default the end of the run
@@ -38,11 +38,11 @@ type action interface {
 
 // moments returns when the event happens in a run of that length.
 func (e Event) moments(end Duration) []time.Duration {
-	moments := []time.Duration{time.Duration(e.At)}
+	moments := []time.Duration{time.Duration(*e.At)}
 	if e.Every == 0 {
 		return moments
 	}
-	for moment := e.At + e.Every; moment < e.last(end); moment += e.Every {
+	for moment := *e.At + e.Every; moment < e.last(end); moment += e.Every {
 		moments = append(moments, time.Duration(moment))
 	}
 	return moments
@@ -58,12 +58,14 @@ func (e Event) last(end Duration) Duration {
 
 func (e Event) validateTimes(end Duration) error {
 	switch {
-	case e.At > end:
-		return at("at", fmt.Errorf("given %s; the run ends at %s", e.At, end))
+	case e.At == nil:
+		return at("at", momentMissing())
+	case *e.At > end:
+		return at("at", fmt.Errorf("given %s; the run ends at %s", *e.At, end))
 	case e.Until != nil && e.Every == 0:
 		return at("until", errors.New("goes with every only"))
-	case e.Until != nil && *e.Until <= e.At:
-		return at("until", fmt.Errorf("given %s; should be after at, %s", *e.Until, e.At))
+	case e.Until != nil && *e.Until <= *e.At:
+		return at("until", fmt.Errorf("given %s; should be after at, %s", *e.Until, *e.At))
 	default:
 		return nil
 	}
@@ -98,11 +100,11 @@ type Configure struct {
 	Plugin json.RawMessage `json:"plugin"`
 }
 
-func (c *Configure) validate(*Scenario) error {
+func (c *Configure) validate(s *Scenario) error {
 	if c.Plugin == nil {
 		return at("plugin", errors.New("is missing; should be the new configuration"))
 	}
-	return nil
+	return at("plugin", s.validateRules(c.Plugin))
 }
 
 func (c *Configure) run(ctx context.Context, m *simulation) error {
@@ -111,7 +113,7 @@ func (c *Configure) run(ctx context.Context, m *simulation) error {
 	var trap *wasmhost.TrapError // counted at the end, like any other
 	switch {
 	case errors.As(err, &refused):
-		m.result.ConfigurationsRefused++
+		m.result.noteRefusal(m.now(), whyRefused(refused))
 		m.log.line("configuration refused")
 	case err != nil && !errors.As(err, &trap):
 		return err
@@ -195,6 +197,10 @@ func (o *OrderHosts) run(_ context.Context, m *simulation) error {
 }
 
 func (o *OrderHosts) String() string { return "order " + strings.Join(o.Endpoints, " ") }
+
+func momentMissing() error {
+	return errors.New(`is missing; should be a moment, such as "5m"`)
+}
 
 func validNames(endpoints []string, s *Scenario) error {
 	if len(endpoints) == 0 {

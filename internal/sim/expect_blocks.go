@@ -163,17 +163,20 @@ func (b *Blocks) check(r *Result) Verdict {
 // Returned expects that a request reaches the endpoint in [after, by], after a
 // block of it and outside of any.
 type Returned struct {
-	Endpoint string   `json:"endpoint"`
-	After    Duration `json:"after"`
-	By       Duration `json:"by"`
+	Endpoint string    `json:"endpoint"`
+	After    Duration  `json:"after"`
+	By       *Duration `json:"by"`
 }
 
 func (e *Returned) validate(s *Scenario) error {
 	if e.After > s.Duration {
 		return at("after", fmt.Errorf("given %s; the run ends at %s", e.After, s.Duration))
 	}
-	if e.By <= e.After {
-		return at("by", fmt.Errorf("given %s; should be after %s", e.By, e.After))
+	if e.By == nil {
+		return at("by", momentMissing())
+	}
+	if *e.By <= e.After {
+		return at("by", fmt.Errorf("given %s; should be after %s", *e.By, e.After))
 	}
 	return at("endpoint", s.knowsEndpoints(e.Endpoint))
 }
@@ -188,7 +191,7 @@ func (e *Returned) check(r *Result) Verdict {
 		if request.Endpoint != e.Endpoint || request.Chosen < time.Duration(e.After) || !freeAgain(blocks, request.Chosen) {
 			continue
 		}
-		verdict.OK = request.Chosen <= time.Duration(e.By)
+		verdict.OK = request.Chosen <= time.Duration(*e.By)
 		verdict.Seen = "first request at " + shown(request.Chosen)
 		return verdict
 	}

@@ -124,7 +124,15 @@ func (e *ConfigurationsRefused) validate(*Scenario) error {
 }
 
 func (e *ConfigurationsRefused) check(r *Result) Verdict {
-	return e.verdict(int64(r.ConfigurationsRefused), "configurations refused")
+	verdict := e.verdict(int64(r.ConfigurationsRefused), "configurations refused")
+	if len(r.whyRefused) == 0 {
+		return verdict
+	}
+	verdict.Seen += ": " + strings.Join(r.whyRefused, "; ")
+	if more := r.ConfigurationsRefused - len(r.whyRefused); more > 0 {
+		verdict.Seen += fmt.Sprintf("; and %d more", more)
+	}
+	return verdict
 }
 
 func validCluster(name string, s *Scenario) error {

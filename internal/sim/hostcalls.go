@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -94,6 +95,9 @@ func knownCall(name string) error {
 	known := slices.Concat(slices.Sorted(maps.Keys(hostCalls())), callbacks())
 	if slices.Contains(known, name) {
 		return nil
+	}
+	if name == "" {
+		return errors.New("is missing; should be a call of the ABI, such as proxy_set_shared_data")
 	}
 	return fmt.Errorf("given %q; should be a call of the ABI; the nearest is %s", name, nearest(name, known))
 }

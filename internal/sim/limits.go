@@ -62,5 +62,5 @@ func (e Event) occurrences(end Duration) int64 {
 	if e.Every == 0 {
 		return 1
 	}
-	return 1 + int64(max(0, e.last(end)-e.At-1)/e.Every)
+	return 1 + int64(max(0, e.last(end)-*e.At-1)/e.Every)
 }

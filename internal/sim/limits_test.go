@@ -38,13 +38,14 @@ func TestAsManyRequestsAsTheLimitAreAccepted(t *testing.T) {
 }
 
 func TestAnEventsOccurrencesAreCountedAsTheyHappen(t *testing.T) {
+	second, ten := Duration(time.Second), Duration(10*time.Second)
 	until := Duration(9 * time.Second)
 	for _, e := range []Event{
-		{At: 0},
-		{At: Duration(time.Second), Every: Duration(3 * time.Second)},
-		{At: Duration(time.Second), Every: Duration(4 * time.Second), Until: &until},
-		{At: Duration(10 * time.Second), Every: Duration(time.Second)},
-		{At: 0, Every: 1, Until: new(Duration)},
+		{At: new(Duration)},
+		{At: &second, Every: Duration(3 * time.Second)},
+		{At: &second, Every: Duration(4 * time.Second), Until: &until},
+		{At: &ten, Every: Duration(time.Second)},
+		{At: new(Duration), Every: 1, Until: new(Duration)},
 	} {
 		assert.EqualValues(t, len(e.moments(Duration(10*time.Second))), e.occurrences(Duration(10*time.Second)), e)
 	}

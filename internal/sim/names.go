@@ -16,7 +16,7 @@ func (s *Scenario) knowsRoute(name string) error {
 	if s.route(name) != nil {
 		return nil
 	}
-	return unknown(name, namesOf(s.Routes, func(r Route) string { return r.Name }))
+	return unknown(name, s.routeNames())
 }
 
 func (s *Scenario) knowsCluster(name string) error {

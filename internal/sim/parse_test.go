@@ -44,9 +44,9 @@ func TestAnEndpointWithACountBecomesThatMany(t *testing.T) {
 }
 
 func TestThePluginsConfigurationIsPassedOnAsItIs(t *testing.T) {
-	s, err := Parse([]byte(minimal + "plugin: {slow_threshold: 5s, _rules_: [{_match_route_: [chat]}]}\n"))
+	s, err := Parse([]byte(minimal + "plugin: {slow_threshold: 5s, _rules_: [{_match_route_: [default]}]}\n"))
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"slow_threshold":"5s","_rules_":[{"_match_route_":["chat"]}]}`, string(s.Plugin))
+	assert.JSONEq(t, `{"slow_threshold":"5s","_rules_":[{"_match_route_":["default"]}]}`, string(s.Plugin))
 }
 
 func TestAWrongFileIsRefusedWithThePathOfWhatIsWrong(t *testing.T) {

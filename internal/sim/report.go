@@ -34,6 +34,7 @@ func (r *Result) Passed() bool {
 func (r *Result) Write(w io.Writer, took time.Duration) error {
 	p := &printer{to: w}
 	p.line("%s", r.Title())
+	p.warnings(r.warnings())
 	p.table(r.blockRows())
 	p.table(r.endpointRows())
 	verdicts := r.Verdicts()
@@ -85,7 +86,7 @@ func (r *Result) blockRows() [][]string {
 }
 
 func (r *Result) endpointRows() [][]string {
-	rows := [][]string{{"requests to", "n", "share", "P50 wait", "P95 wait", "slow"}}
+	rows := [][]string{{"requests to", "n", "share", "P50 wait", "P95 wait", "≥" + shown(r.Scenario.slowThreshold())}}
 	waits := map[string][]wait{}
 	for _, q := range r.Requests {
 		waits[q.Endpoint] = append(waits[q.Endpoint], wait{q.Waited(r.end()), q.waits()})
@@ -138,7 +139,7 @@ func (r *Result) endpointRow(name string, waits []wait, total int) []string {
 	}
 }
 
-// slowThreshold is the global one of the plugin's configuration, or its default.
+// slowThreshold is the global one of the plugin's configuration at the start, or its default.
 func (s *Scenario) slowThreshold() time.Duration {
 	if given, err := time.ParseDuration(gjson.GetBytes(s.Plugin, "slow_threshold").String()); err == nil {
 		return given
@@ -197,6 +198,15 @@ func (p *printer) line(format string, args ...any) {
 func (p *printer) why(description string) {
 	if text := strings.Join(strings.Fields(description), " "); text != "" {
 		p.line("\n  why it matters: %s", visible(text))
+	}
+}
+
+func (p *printer) warnings(warnings []string) {
+	if len(warnings) > 0 {
+		p.line("")
+	}
+	for _, warning := range warnings {
+		p.line("  config warning: %s", visible(warning))
 	}
 }
 

@@ -14,6 +14,7 @@ type Result struct {
 	Trapped  int        // VMs that have trapped
 
 	ConfigurationsRefused int
+	whyRefused            []string // when and why, the first few
 
 	metrics   map[string]int64
 	memory    map[int][]memorySize // by worker, the base VM too; only where it changed

@@ -71,6 +71,8 @@ type Endpoint struct {
 	// name-2, …
 	Count  int  `json:"count"`
 	Absent bool `json:"absent"` // not in the cluster until an event adds it
+
+	place int // in the file's list, where one with a count is one item
 }
 
 // Route is a route of the gateway.
@@ -153,6 +155,9 @@ func Parse(text []byte) (*Scenario, error) {
 	}
 	if err != nil {
 		return nil, OneLine(err)
+	}
+	if string(raw) == "null" {
+		return nil, errors.New("is empty")
 	}
 	s := &Scenario{}
 	if err := decode(raw, reflect.ValueOf(s).Elem()); err != nil {

@@ -20,6 +20,7 @@ func (s *Scenario) validate() error {
 		at("workers", s.Workers.validate()),
 		at("clusters", s.validateClusters()),
 		at("routes", s.validateRoutes()),
+		at("plugin", s.validateRules(s.Plugin)),
 		at("traffic", s.validateTraffic()),
 		at("events", s.validateEvents()),
 		at("expect", s.validateExpectations()),
@@ -54,14 +55,18 @@ func (c *Cluster) validateEndpoints(names map[string]bool) error {
 		return errors.New("is missing; there should be at least one")
 	}
 	addresses := map[string]bool{}
-	return eachOf(c.Endpoints, func(e *Endpoint) error {
-		return firstOf(
+	for _, e := range c.Endpoints {
+		err := firstOf(
 			at("name", fresh(names, e.Name)),
 			at("address", fresh(addresses, e.Address)),
 			at("latency", e.Latency.validate()),
 			at("latency", e.Latency.validateRepeat(e.Repeat)),
 		)
-	})
+		if err != nil {
+			return atIndex(e.place, err)
+		}
+	}
+	return nil
 }
 
 func (s *Scenario) validateRoutes() error {
@@ -139,6 +144,8 @@ func (t *Traffic) validateTimes(end Duration) error {
 		return at("to", fmt.Errorf("given %s; should be after from, %s", *t.To, t.From))
 	case t.Upload > 0 && t.Method != http.MethodPost:
 		return at("upload", errors.New("goes with method POST only"))
+	case t.LeaveAfter != nil && *t.LeaveAfter == 0:
+		return at("leave_after", errors.New("given 0s; should be above 0s"))
 	default:
 		return nil
 	}
@@ -198,6 +205,14 @@ func fresh(names map[string]bool, name string) error {
 	return printable(name)
 }
 
+// givenOrMissing shows the value of a field that must not be empty.
+func givenOrMissing(value string) string {
+	if value == "" {
+		return "is missing"
+	}
+	return fmt.Sprintf("given %q", value)
+}
+
 func notNegative[T int | int64](given T) error {
 	if given < 0 {
 		return fmt.Errorf("given %d; should be 0 or more", given)
@@ -209,7 +224,7 @@ func oneOf(given string, known ...string) error {
 	if slices.Contains(known, given) {
 		return nil
 	}
-	return fmt.Errorf("given %q; should be one of %s", given, strings.Join(known, ", "))
+	return fmt.Errorf("%s; should be one of %s", givenOrMissing(given), strings.Join(known, ", "))
 }
 
 // unknown says that a name is not in the file; of many known ones it shows some.
@@ -223,5 +238,5 @@ func unknown(given string, known []string) error {
 	if len(known) > shown {
 		list += ", …"
 	}
-	return fmt.Errorf("given %q; known in this file: %s", given, list)
+	return fmt.Errorf("%s; known in this file: %s", givenOrMissing(given), orElse(list, "none"))
 }
