@@ -3,9 +3,6 @@ package shipped
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,30 +12,37 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"endpoint-breaker/internal/blocklist"
+	"endpoint-breaker/internal/plugintest"
 	"endpoint-breaker/internal/wasmhost"
 )
 
 const (
-	wasmPath = "../dist/endpoint-breaker.wasm"
-	cluster  = "outbound|443||llm.dns"
-	hostA    = "10.0.0.1:8000"
-	hostB    = "10.0.0.2:8000"
-	hostC    = "10.0.0.3:8000"
+	cluster = "outbound|443||llm.dns"
+	hostA   = "10.0.0.1:8000"
+	hostB   = "10.0.0.2:8000"
+	hostC   = "10.0.0.3:8000"
 )
 
 // threeConfirmations is the configuration of the numbered cases: samples are taken when the
 // answer is there.
 const threeConfirmations = `{"confirm_count": 3, "check_interval": "0s"}`
 
-// shipped is the binary, compiled once for all tests. It is read inside a test, so that the
-// test cache knows the file.
-var shipped = sync.OnceValues(func() (*wasmhost.Module, error) {
-	binary, err := os.ReadFile(wasmPath)
-	if err != nil {
-		return nil, err
-	}
-	return wasmhost.Compile(context.Background(), binary, "")
-})
+// compile compiles the shipped binary, once for all tests.
+func compile(t *testing.T) *wasmhost.Module {
+	t.Helper()
+	wasm := plugintest.Wasm(t)
+	compiled.once.Do(func() {
+		compiled.module, compiled.err = wasmhost.Compile(context.WithoutCancel(t.Context()), wasm, "")
+	})
+	require.NoError(t, compiled.err)
+	return compiled.module
+}
+
+var compiled struct {
+	once   sync.Once
+	module *wasmhost.Module
+	err    error
+}
 
 // world is one gateway with the plugin, a hand-moved clock and one cluster.
 type world struct {
@@ -94,11 +98,6 @@ func start(t *testing.T, configuration string, workers int, options ...option) *
 
 func load(t *testing.T, configuration string, workers int, options ...option) (*world, error) {
 	t.Helper()
-	module, err := shipped()
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("dist/endpoint-breaker.wasm is missing: make build")
-	}
-	require.NoError(t, err, "make build first")
 	w := &world{
 		t:      t,
 		clock:  wasmhost.NewVirtualClock(1000*time.Second, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
@@ -107,7 +106,7 @@ func load(t *testing.T, configuration string, workers int, options ...option) (*
 	}
 	w.started = w.clock.Monotonic()
 	o := wasmhost.Options{
-		Module: module, Configuration: configuration, Workers: workers, Clock: w.clock, Seed: 1, Faults: w.faults,
+		Module: compile(t), Configuration: configuration, Workers: workers, Clock: w.clock, Seed: 1, Faults: w.faults,
 		OnLog: func(line wasmhost.LogLine) { w.lines = append(w.lines, line.String()) },
 	}
 	for _, apply := range options {

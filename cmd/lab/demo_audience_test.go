@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,6 +13,7 @@ import (
 
 	"endpoint-breaker/internal/demo"
 	"endpoint-breaker/internal/liveview"
+	"endpoint-breaker/internal/plugintest"
 )
 
 func TestLeavingTheViewEndsTheDemoAsCtrlCDoes(t *testing.T) {
@@ -29,17 +28,12 @@ func TestLeavingTheViewEndsTheDemoAsCtrlCDoes(t *testing.T) {
 // playUntil plays a demo for an audience until a line with that text is printed.
 func playUntil(t *testing.T, text string, audience func(out io.Writer) demo.Audience) string {
 	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join("..", "..", "dist", "endpoint-breaker.wasm"))
-	if errors.Is(err, os.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("dist/endpoint-breaker.wasm is missing: run `make build`")
-	}
-	require.NoError(t, err)
 	plan, err := demo.NewPlan(defaultScale)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	out := &stopAt{text: text, stop: stop}
-	_, err = demo.Run(ctx, demo.Options{Wasm: wasm, Plan: plan, Workers: 1, Rate: 10, Seed: 1, Audience: audience(out)})
+	_, err = demo.Run(ctx, demo.Options{Wasm: plugintest.Wasm(t), Plan: plan, Workers: 1, Rate: 10, Seed: 1, Audience: audience(out)})
 	require.ErrorIs(t, err, context.Canceled)
 	return out.String()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"endpoint-breaker/internal/plugintest"
 	"endpoint-breaker/internal/sim"
 )
 
@@ -150,9 +151,7 @@ traffic:
 `
 
 func TestEveryPartOfAScenarioOnThePageCanBePlayed(t *testing.T) {
-	needShippedWasm(t)
-	wasm, err := os.ReadFile(shippedWasm)
-	require.NoError(t, err)
+	wasm := plugintest.Wasm(t)
 	t.Chdir("../..")
 	for _, block := range fencesOf(t, scenarioPages()[0]) {
 		if block.language != "yaml" || strings.Contains(block.text, "name: as-it-was") {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"endpoint-breaker/internal/plugintest"
 )
 
 const (
@@ -46,9 +46,7 @@ func runSim(t *testing.T, args ...string) (stdout string, err error) {
 
 func needShippedWasm(t *testing.T) {
 	t.Helper()
-	if _, err := os.Stat(shippedWasm); errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("make build first")
-	}
+	plugintest.Wasm(t)
 }
 
 func scenarioFile(t *testing.T, name, text string) string {

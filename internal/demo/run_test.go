@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,28 +11,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"endpoint-breaker/internal/plugintest"
 )
 
-const shippedPlugin = "../../dist/endpoint-breaker.wasm"
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// shipped is the plugin as built. In CI it must be there.
-func shipped(t *testing.T) []byte {
-	t.Helper()
-	wasm, err := os.ReadFile(shippedPlugin)
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("dist/endpoint-breaker.wasm is missing: run `make build`")
-	}
-	require.NoError(t, err)
-	return wasm
-}
 
 func options(t *testing.T, audience Audience) Options {
 	t.Helper()
 	plan, err := NewPlan(25) // faster, a busy machine would pass for a slow endpoint
 	require.NoError(t, err)
-	return Options{Wasm: shipped(t), Plan: plan, Workers: 2, Rate: 60, Seed: 1, Audience: audience}
+	return Options{Wasm: plugintest.Wasm(t), Plan: plan, Workers: 2, Rate: 60, Seed: 1, Audience: audience}
 }
 
 func TestTheShippedPluginMeetsEveryCondition(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"endpoint-breaker/internal/plugintest"
 	"endpoint-breaker/internal/sim"
 )
 
@@ -198,7 +199,7 @@ func TestProgressIsToldAndACancelledRunEnds(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	last := time.Duration(0)
-	_, err = sim.Run(ctx, scenario, sim.Options{Wasm: shippedPlugin(t), Workers: 1, Log: &bytes.Buffer{}, Progress: func(now time.Duration) {
+	_, err = sim.Run(ctx, scenario, sim.Options{Wasm: plugintest.Wasm(t), Workers: 1, Log: &bytes.Buffer{}, Progress: func(now time.Duration) {
 		assert.GreaterOrEqual(t, now, last)
 		last = now
 		if now >= 10*time.Second {

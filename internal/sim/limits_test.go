@@ -2,14 +2,13 @@ package sim
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"endpoint-breaker/internal/plugintest"
 )
 
 func TestTheNumberOfRequestsIsComputedBeforeTheRun(t *testing.T) {
@@ -71,11 +70,7 @@ func TestARunEndsWithTheMomentAtWhichItIsTooLarge(t *testing.T) {
 // leave, and some wait to the end.
 func aboutToBegin(t *testing.T) *simulation {
 	t.Helper()
-	wasm, err := os.ReadFile("../../dist/endpoint-breaker.wasm")
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("make build first")
-	}
-	require.NoError(t, err)
+	wasm := plugintest.Wasm(t)
 	s, err := Parse([]byte(`
 name: in-flight
 duration: 1m

@@ -2,27 +2,21 @@ package sim
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"endpoint-breaker/internal/plugintest"
 )
 
 // played parses the text and plays it on one worker.
 func played(t *testing.T, text string) (*Result, error) {
 	t.Helper()
-	wasm, err := os.ReadFile("../../dist/endpoint-breaker.wasm")
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skip("make build first")
-	}
-	require.NoError(t, err)
 	s, err := Parse([]byte(text))
 	require.NoError(t, err)
-	return Run(t.Context(), s, Options{Wasm: wasm, Workers: 1})
+	return Run(t.Context(), s, Options{Wasm: plugintest.Wasm(t), Workers: 1})
 }
 
 func TestAConfigurationRefusedAtTheStartIsAMistakeInTheFile(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"endpoint-breaker/internal/plugintest"
 	"endpoint-breaker/internal/sim"
 )
 
@@ -104,7 +105,7 @@ func TestTheSameSeedGivesTheSameLogToTheByte(t *testing.T) {
 func eventLog(t *testing.T, scenario *sim.Scenario, seed uint64) []byte {
 	t.Helper()
 	var log bytes.Buffer
-	_, err := sim.Run(t.Context(), scenario, sim.Options{Wasm: shippedPlugin(t), Workers: 2, Seed: seed, Log: &log})
+	_, err := sim.Run(t.Context(), scenario, sim.Options{Wasm: plugintest.Wasm(t), Workers: 2, Seed: seed, Log: &log})
 	require.NoError(t, err)
 	return log.Bytes()
 }
@@ -119,6 +120,6 @@ func TestAConfigurationThatThePluginRefusesAtTheStartIsAnError(t *testing.T) {
 	scenario, err := sim.Load("testdata/sse.yaml")
 	require.NoError(t, err)
 	scenario.Plugin = json.RawMessage(`{"slow_threshold":70}`)
-	_, err = sim.Run(t.Context(), scenario, sim.Options{Wasm: shippedPlugin(t), Workers: 1})
+	_, err = sim.Run(t.Context(), scenario, sim.Options{Wasm: plugintest.Wasm(t), Workers: 1})
 	require.ErrorContains(t, err, "plugin.slow_threshold: got 70")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"endpoint-breaker/internal/plugintest"
 	"endpoint-breaker/internal/sim"
 )
 
@@ -270,7 +271,7 @@ func TestEverySpoilIsTriedOnScenariosThatPass(t *testing.T) {
 				continue
 			}
 			tried[name] = true
-			assert.Empty(t, failuresIn(t, scenarioPath(name), shippedPlugin(t), ""), name)
+			assert.Empty(t, failuresIn(t, scenarioPath(name), plugintest.Wasm(t), ""), name)
 		}
 	}
 }

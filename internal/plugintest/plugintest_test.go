@@ -1,0 +1,41 @@
+package plugintest_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"endpoint-breaker/internal/plugintest"
+)
+
+// said is a test that only notes what becomes of it.
+type said struct {
+	testing.TB
+	skipped, failed bool
+}
+
+func (s *said) Helper()               {}
+func (s *said) Skip(...any)           { s.skipped = true; panic(s) }
+func (s *said) Fatalf(string, ...any) { s.failed = true; panic(s) }
+
+func TestAMissingBinarySkipsATestAndFailsItInCI(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module x\n"), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "deep", "er"), 0o700))
+	t.Chdir(filepath.Join(root, "deep", "er"))
+	ask := func(ci string) *said {
+		t.Setenv("CI", ci)
+		s := &said{TB: t}
+		assert.Panics(t, func() { plugintest.Wasm(s) })
+		return s
+	}
+	assert.True(t, ask("").skipped)
+	assert.True(t, ask("true").failed)
+
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "dist"), 0o700))
+	require.NoError(t, os.WriteFile(plugintest.Path(t), []byte("wasm"), 0o600))
+	assert.Equal(t, []byte("wasm"), plugintest.Wasm(t))
+}
