@@ -68,22 +68,19 @@ func (e entry) key() entryKey { return entryKey{e.Cluster, e.Endpoint, e.Observe
 // blocklist is one state of the truth that all workers share. It is never changed: a writer
 // derives the next one from it.
 type blocklist struct {
-	entries   []entry
-	index     map[entryKey]int // into entries
-	byCluster map[string][]entry
+	entries []entry
+	index   map[entryKey]int // into entries
 	// The end of the last block, enforced and observed: all that most requests need to know.
 	enforcedUntil, observedUntil instant
 }
 
 func newBlocklist(entries []entry) *blocklist {
 	list := &blocklist{
-		entries:   append([]entry{}, entries...),
-		index:     make(map[entryKey]int, len(entries)),
-		byCluster: map[string][]entry{},
+		entries: append([]entry{}, entries...),
+		index:   make(map[entryKey]int, len(entries)),
 	}
 	for i, e := range entries {
 		list.index[e.key()] = i
-		list.byCluster[e.Cluster] = append(list.byCluster[e.Cluster], e)
 		if e.Observed {
 			list.observedUntil = max(list.observedUntil, e.Until)
 		} else {
@@ -112,8 +109,8 @@ func (l *blocklist) blocksAny(observed bool, now instant) bool {
 
 // blocksIn reports whether any endpoint of the cluster is blocked.
 func (l *blocklist) blocksIn(cluster string, observed bool, now instant) bool {
-	for _, e := range l.byCluster[cluster] {
-		if e.Observed == observed && e.blocks(now) {
+	for _, e := range l.entries {
+		if e.Cluster == cluster && e.Observed == observed && e.blocks(now) {
 			return true
 		}
 	}

@@ -127,7 +127,7 @@ func spoils() []spoil {
 			"observed blocks steer",
 			[]edit{
 				{"blocklist.go", "\tif observed {\n\t\treturn l.observedUntil > now\n\t}\n\treturn l.enforcedUntil > now", "\treturn max(l.observedUntil, l.enforcedUntil) > now"},
-				{"blocklist.go", "if e.Observed == observed && e.blocks(now) {", "if e.blocks(now) {"},
+				{"blocklist.go", "if e.Cluster == cluster && e.Observed == observed && e.blocks(now) {", "if e.Cluster == cluster && e.blocks(now) {"},
 				{
 					"filter.go", "\t\tif e, known := list.find(cluster, h.address, r.observes()); known && e.blocks(now) {",
 					"\t\te, known := list.find(cluster, h.address, false)\n\t\tif o, too := list.find(cluster, h.address, true); too && o.blocks(now) {\n\t\t\te, known = o, too\n\t\t}\n\t\tif known && e.blocks(now) {",
