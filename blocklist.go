@@ -1,24 +1,10 @@
 package main
 
-import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
-	"time"
-)
-
-// blocklistVersion is the one format that encode writes and decodeBlocklist understands.
-const blocklistVersion = 1
+import "time"
 
 // rememberExpired is how long an entry outlives its block at least, and how long its strikes
 // are remembered (docs/design.md, Behavior 3).
 const rememberExpired = 10 * time.Minute
-
-// readerLag is how much older a reader's clock may be than what it reads: its callback may have
-// begun before the writer's, and its thread may have stood still since. To drop a good entry is
-// to lose a block, so this is generous.
-const readerLag = 10 * time.Minute
 
 // farthestUntil bounds how far ahead a block reaches: block_ttl is an hour at most.
 const farthestUntil = time.Hour + readerLag
@@ -144,42 +130,14 @@ func (l *blocklist) shortened(now instant, longest time.Duration) *blocklist {
 	return newBlocklist(next)
 }
 
-// blocklistDocument is the list as it stands in SharedData.
-type blocklistDocument struct {
-	Version int     `json:"version"`
-	Blocks  []entry `json:"blocks"`
-}
+// blocksField is the list's name in SharedData.
+const blocksField = "blocks"
 
-func (l *blocklist) encode() []byte {
-	var value bytes.Buffer
-	// Strings and numbers always encode, and a buffer takes them all.
-	_ = json.NewEncoder(&value).Encode(blocklistDocument{Version: blocklistVersion, Blocks: l.entries})
-	return bytes.TrimSuffix(value.Bytes(), []byte("\n"))
-}
+func (l *blocklist) encode() []byte { return encodeDocument(blocksField, l.entries) }
 
 // decodeBlocklist returns what can be believed of the stored value, at worst an empty list,
 // and an error that says what could not.
 func decodeBlocklist(value []byte, now instant) (*blocklist, error) {
-	var document blocklistDocument
-	decoder := json.NewDecoder(bytes.NewReader(value))
-	if err := decoder.Decode(&document); err != nil {
-		return newBlocklist(nil), fmt.Errorf("blocklist of %d bytes: not a document of version %d: %w",
-			len(value), blocklistVersion, err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return newBlocklist(nil), fmt.Errorf("blocklist of %d bytes: more than one document", len(value))
-	}
-	if document.Version != blocklistVersion {
-		return newBlocklist(nil), fmt.Errorf("blocklist: got version %d, want %d", document.Version, blocklistVersion)
-	}
-	entries := make([]entry, 0, len(document.Blocks))
-	for _, e := range document.Blocks {
-		if e.valid(now) {
-			entries = append(entries, e)
-		}
-	}
-	if dropped := len(document.Blocks) - len(entries); dropped > 0 {
-		return newBlocklist(entries), fmt.Errorf("blocklist: %d of %d entries make no sense", dropped, len(document.Blocks))
-	}
-	return newBlocklist(entries), nil
+	entries, err := decodeDocument[entry]("blocklist", blocksField, value, now)
+	return newBlocklist(entries), err
 }

@@ -75,15 +75,15 @@ func (b *breaker) observe(r *rule, cluster, endpoint string, s sample, why reaso
 // that block is younger than all the evidence.
 func (b *breaker) block(r *rule, about entry, evidence *evidence, now instant) (verdict, error) {
 	v := verdict{outcome: outcomeCounted}
-	conflicts, err := b.store.update(now, func(list *blocklist) *blocklist {
+	conflicts, err := b.store.update(now, func(list *blocklist) (*blocklist, bool) {
 		known, _ := list.find(about.Cluster, about.Endpoint, about.Observed)
 		evidence.keepStartedSince(known.Since)
 		if len(evidence.counted) < r.confirmCount {
 			v.outcome = outcomeStale
-			return nil
+			return nil, false
 		}
 		v.entry, v.outcome = next(known, about, min(r.blockTTL, *b.ttlLimit), now)
-		return list.with(v.entry, now, b.remember)
+		return list.with(v.entry, now, b.remember), true
 	})
 	v.conflicts = conflicts
 	if err != nil {

@@ -3,12 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 )
-
-// blocklistKey is the one key in SharedData for all clusters; other plugins live in the same
-// store, hence the prefix.
-const blocklistKey = "endpoint-breaker.blocklist"
 
 // maxCASRetries bounds how often a write starts over because another worker was faster.
 const maxCASRetries = 10
@@ -31,76 +26,81 @@ type sharedData interface {
 	set(key string, value []byte, cas uint32) error
 }
 
-// blockStore is one worker's access to the blocklist: a cache that tells by the CAS number
+// document is a state of what all workers share under one key. It is never changed: a writer
+// derives the next one from it.
+type document interface{ encode() []byte }
+
+// sharedDocument is one worker's access to a document: a cache that tells by the CAS number
 // whether the value in SharedData is still the one it has parsed, and writes that lose nothing.
-type blockStore struct {
-	data     sharedData
+type sharedDocument[D document] struct {
+	data sharedData
+	key  string
+	// decode returns what can be believed of a stored value, at worst an empty document, and an
+	// error that says what could not. Of no value at all it makes an empty one.
+	decode   func(value []byte, now instant) (D, error)
 	onDamage func(error) // told once for each stored value that could not be believed
 
-	parsed *blocklist
+	parsed D      // as it was last read
 	cas    uint32 // of the value that was parsed
 	sound  bool   // the stored value is there and was believed
 }
 
-func newBlockStore(data sharedData, onDamage func(error)) *blockStore {
-	return &blockStore{data: data, onDamage: onDamage, parsed: newBlocklist(nil), cas: casOfMissingKey}
+func newSharedDocument[D document](data sharedData, key string, decode func([]byte, instant) (D, error), onDamage func(error)) *sharedDocument[D] {
+	d := &sharedDocument[D]{data: data, key: key, decode: decode, onDamage: onDamage}
+	d.reset()
+	return d
 }
 
-// read returns the blocklist as it is now: one host call, parsed only when another value has
-// been written since. The list is never nil: when the call fails it is the last one known.
-func (s *blockStore) read(now instant) (*blocklist, error) {
-	value, cas, err := s.data.get(blocklistKey)
+// reset is the state of a key that is not there.
+func (d *sharedDocument[D]) reset() {
+	d.parsed, _ = d.decode(nil, unknown)
+	d.cas, d.sound = casOfMissingKey, false
+}
+
+// read returns the document as it is now: one host call, parsed only when another value has
+// been written since. It is never nil: when the call fails it is the last one known.
+func (d *sharedDocument[D]) read(now instant) (D, error) {
+	value, cas, err := d.data.get(d.key)
 	if errors.Is(err, errKeyMissing) {
-		s.parsed, s.cas, s.sound = newBlocklist(nil), casOfMissingKey, false
-		return s.parsed, nil
+		d.reset()
+		return d.parsed, nil
 	}
 	if err != nil {
-		return s.parsed, fmt.Errorf("reading %s: %w", blocklistKey, err)
+		return d.parsed, fmt.Errorf("reading %s: %w", d.key, err)
 	}
-	if cas == s.cas {
-		return s.parsed, nil
+	if cas == d.cas {
+		return d.parsed, nil
 	}
-	list, damage := decodeBlocklist(value, now)
-	s.parsed, s.cas, s.sound = list, cas, damage == nil
+	parsed, damage := d.decode(value, now)
+	d.parsed, d.cas, d.sound = parsed, cas, damage == nil
 	if damage != nil {
-		s.onDamage(damage)
+		d.onDamage(damage)
 	}
-	return s.parsed, nil
+	return d.parsed, nil
 }
 
-// update writes what change makes of the current blocklist. When another worker is faster it
-// starts over, and change is called again with that worker's list; errCASGiveUp ends this.
-// A change to nil leaves the stored value alone. conflicts counts the races that were lost.
-func (s *blockStore) update(now instant, change func(*blocklist) *blocklist) (conflicts int, err error) {
+// update writes what change makes of the current document. When another worker is faster it
+// starts over, and change is called again with that worker's document; errCASGiveUp ends this.
+// A change that is not ok leaves the stored value alone. conflicts counts the races that were
+// lost.
+func (d *sharedDocument[D]) update(now instant, change func(D) (next D, ok bool)) (conflicts int, err error) {
 	for conflicts <= maxCASRetries {
-		list, err := s.read(now)
+		current, err := d.read(now)
 		if err != nil {
 			return conflicts, err
 		}
-		next := change(list)
-		if next == nil {
+		next, ok := change(current)
+		if !ok {
 			return conflicts, nil
 		}
-		err = s.data.set(blocklistKey, next.encode(), s.cas)
+		err = d.data.set(d.key, next.encode(), d.cas)
 		if err == nil {
 			return conflicts, nil
 		}
 		if !errors.Is(err, errCASMismatch) {
-			return conflicts, fmt.Errorf("writing %s: %w", blocklistKey, err)
+			return conflicts, fmt.Errorf("writing %s: %w", d.key, err)
 		}
 		conflicts++
 	}
-	return conflicts, fmt.Errorf("writing %s: %w", blocklistKey, errCASGiveUp)
-}
-
-// seed is called at every plugin start. It puts a sound value into SharedData where there is
-// none, and shortens the blocks of an earlier configuration to the longest that this one gives.
-func (s *blockStore) seed(now instant, longest time.Duration) (conflicts int, err error) {
-	return s.update(now, func(list *blocklist) *blocklist {
-		next := list.shortened(now, longest)
-		if next == list && s.sound {
-			return nil
-		}
-		return next
-	})
+	return conflicts, fmt.Errorf("writing %s: %w", d.key, errCASGiveUp)
 }

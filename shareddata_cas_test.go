@@ -103,7 +103,7 @@ func TestAFailedReadReturnsTheLastListKnown(t *testing.T) {
 	list, err := store.read(at(2))
 	require.ErrorIs(t, err, errHost)
 	assert.Same(t, known, list)
-	_, err = store.update(at(2), func(*blocklist) *blocklist { t.Fatal("nothing to change"); return nil })
+	_, err = store.update(at(2), func(*blocklist) (*blocklist, bool) { t.Fatal("nothing to change"); return nil, false })
 	require.ErrorIs(t, err, errHost)
 }
 
@@ -114,7 +114,7 @@ func TestTwoFirstWritersLoseNothing(t *testing.T) {
 	one, _ := newTestStore(m)
 	two, _ := newTestStore(m)
 	add := func(store *blockStore, e entry) (int, error) {
-		return store.update(at(1), func(list *blocklist) *blocklist { return list.with(e, at(1), rememberExpired) })
+		return store.update(at(1), func(list *blocklist) (*blocklist, bool) { return list.with(e, at(1), rememberExpired), true })
 	}
 	m.beforeSet = func() {
 		_, err := add(two, blockOf(hostB, 1, 46))

@@ -65,9 +65,9 @@ func spoils() []spoil {
 		{
 			"a worker obeys only the blocks that it has written itself",
 			[]edit{
-				{"shareddata_cas.go", "parsed *blocklist\n", "parsed, own *blocklist\n"},
-				{"shareddata_cas.go", "parsed: newBlocklist(nil),", "parsed: newBlocklist(nil), own: newBlocklist(nil),"},
-				{"shareddata_cas.go", "\t\tif err == nil {\n\t\t\treturn conflicts, nil", "\t\tif err == nil {\n\t\t\ts.own = next\n\t\t\treturn conflicts, nil"},
+				{"shareddata_cas.go", "\tparsed D ", "\tparsed, own D "},
+				{"shareddata_cas.go", "\td.reset()\n\treturn d\n", "\td.reset()\n\td.own = d.parsed\n\treturn d\n"},
+				{"shareddata_cas.go", "\t\tif err == nil {\n\t\t\treturn conflicts, nil", "\t\tif err == nil {\n\t\t\td.own = next\n\t\t\treturn conflicts, nil"},
 				{"callbacks.go", "list, err := p.breaker.store.read(now)", "list, err := p.breaker.store.own, error(nil)"},
 			},
 			[]string{"uneven-workers"},
@@ -115,7 +115,7 @@ func spoils() []spoil {
 		},
 		{
 			"a shorter TTL does not hold for the blocks that are there",
-			[]edit{{"shareddata_cas.go", "next := list.shortened(now, longest)", "next := list"}},
+			[]edit{{"blockstore.go", "next := list.shortened(now, longest)", "next := list"}},
 			[]string{"configuration-change"},
 		},
 		{
