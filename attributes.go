@@ -54,13 +54,6 @@ func culprit() (endpoint string, who blame, err error) {
 	return string(address), blameEndpoint, nil
 }
 
-// clusterName returns the cluster that the current stream is routed to, as Higress names it
-// (outbound|443||provider.dns); empty if it is routed to none.
-func clusterName() (string, error) {
-	name, err := property("cluster_name")
-	return string(name), err
-}
-
 // header reads a header by one of the SDK's functions; empty if it is not there.
 func header(get func(string) (string, error), name string) (string, error) {
 	value, err := get(name)

@@ -53,7 +53,7 @@ func (p *plugin) choose(r *rule, now instant) (chosen choice, cluster string, er
 	if err != nil || cluster == "" || r.override == overrideWhenBlocked && !list.blocksIn(cluster, r.observes(), now) {
 		return choice{}, cluster, err
 	}
-	hosts, err := p.upstream.list()
+	hosts, err := p.upstream.list(r, cluster, now)
 	if err != nil {
 		return choice{}, cluster, err
 	}
@@ -165,7 +165,7 @@ func (p *plugin) sample(q *request, why reason, reached, now instant) blame {
 		p.meters.cluster(metricOverridesMissed, cluster)
 	}
 	v, err := p.breaker.observe(q.rule, cluster, endpoint, sample{started: q.chosen, reached: reached}, why, now)
-	p.blocklistUsed(v.conflicts, err, now)
+	p.sharedDataUsed(v.conflicts, err, now)
 	p.report(q.rule, cluster, v, now)
 	return blameEndpoint
 }
@@ -183,13 +183,14 @@ func owedTo() (endpoint, cluster string, who blame, err error) {
 	return endpoint, cluster, who, err
 }
 
-// blocklistUsed counts and logs how an access to the blocklist went.
-func (p *plugin) blocklistUsed(conflicts int, err error, now instant) {
+// sharedDataUsed counts and logs how an access to SharedData went. What a write that gave up was
+// to say is not lost: the next sample, or the next answer, says it again.
+func (p *plugin) sharedDataUsed(conflicts int, err error, now instant) {
 	p.meters.gateway(metricCASConflicts, conflicts)
 	switch {
 	case errors.Is(err, errCASGiveUp):
 		p.meters.gateway(metricCASGiveUps, 1)
-		p.logs.limited(logError, "give-up", now, "%v; the evidence is kept", err)
+		p.logs.limited(logError, "give-up", now, "%v; it will be tried again", err)
 	case err != nil:
 		p.hostCallFailed(err, now)
 	}

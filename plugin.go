@@ -103,12 +103,13 @@ func (p *plugin) start() types.OnPluginStartStatus {
 	for _, warning := range p.settings.warnings {
 		p.logs.always(logConfig, "warning: %s", warning)
 	}
-	store := newBlockStore(hostSharedData{}, p.blocklistDamaged)
+	store := newBlockStore(hostSharedData{}, p.documentDamaged)
 	p.breaker = newBreaker(store, p.settings.longestThreshold(), &p.vm.ttlLimit)
+	p.upstream = newUpstream(p)
 	p.selector = newSelector(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	if now := monotonicNow(); now != unknown {
 		conflicts, err := store.seed(now, p.settings.longestBlockTTL())
-		p.blocklistUsed(conflicts, err, now)
+		p.sharedDataUsed(conflicts, err, now)
 	}
 	if every := p.settings.checkInterval; every > 0 {
 		if err := proxywasm.SetTickPeriodMilliSeconds(uint32(every / time.Millisecond)); err != nil {
@@ -141,9 +142,9 @@ func (p *plugin) hostCallFailed(err error, now instant) {
 	p.logs.limited(logError, call, now, "%v", err)
 }
 
-// blocklistDamaged counts and logs a stored value that could not be believed; the next write
-// replaces it.
-func (p *plugin) blocklistDamaged(damage error) {
+// documentDamaged counts and logs a value in SharedData that could not be believed; the next
+// write replaces it.
+func (p *plugin) documentDamaged(damage error) {
 	p.meters.gateway(metricBlocklistDamaged, 1)
 	p.logs.always(logError, "treated as empty: %v", damage)
 }

@@ -17,6 +17,9 @@ type stream struct {
 
 func (s *stream) OnHttpRequestHeaders(numHeaders int, endOfStream bool) types.Action {
 	defer s.plugin.recovered("request_headers")
+	if err := s.plugin.upstream.arriving(); err != nil {
+		s.plugin.hostCallFailed(err, monotonicNow())
+	}
 	s.plugin.vm.current = s
 	action := s.HttpContext.OnHttpRequestHeaders(numHeaders, endOfStream)
 	s.plugin.vm.current = nil
@@ -88,6 +91,9 @@ func (s *stream) OnHttpRequestTrailers(int) types.Action {
 // that nobody has registered.
 func (s *stream) OnHttpResponseHeaders(_ int, endOfStream bool) types.Action {
 	defer s.plugin.recovered("response_headers")
+	if err := s.plugin.upstream.answered(&s.request); err != nil {
+		s.plugin.hostCallFailed(err, monotonicNow())
+	}
 	if s.request.open() {
 		s.plugin.onResponse(&s.request, s.countsFirstChunk(), endOfStream, monotonicNow())
 	}

@@ -1,8 +1,5 @@
 //go:build !envoy
 
-// The variant for a stock Envoy, which has neither of the two host calls, is to stand beside this
-// file under the tag envoy.
-
 package main
 
 import (
@@ -22,9 +19,25 @@ const healthy = "Healthy"
 // how is one of them chosen. This is Higress's way: two host calls of its own.
 type upstream struct{ hosts []host }
 
+func newUpstream(*plugin) upstream { return upstream{} }
+
+// arriving is called before the wrapper matches the rules of a request. Higress's Envoy has all
+// that it matches by.
+func (u *upstream) arriving() error { return nil }
+
+// answered is called with the response headers of every stream. There is nothing to learn.
+func (u *upstream) answered(*request) error { return nil }
+
+// clusterName returns the cluster that the current stream is routed to, as Higress names it
+// (outbound|443||provider.dns); empty if it is routed to none.
+func clusterName() (string, error) {
+	name, err := property("cluster_name")
+	return string(name), err
+}
+
 // list returns the hosts of the cluster that the current request is routed to; none is not an
 // error. The slice is valid until the next call.
-func (u *upstream) list() (hosts []host, err error) {
+func (u *upstream) list(*rule, string, instant) (hosts []host, err error) {
 	// The SDK trusts the host's encoding and indexes into it unchecked.
 	defer func() {
 		if junk := recover(); junk != nil {

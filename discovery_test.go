@@ -1,0 +1,94 @@
+//go:build envoy
+
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// discoveriesOf are the moments, in milliseconds from 0 to 60 s, at which one of a steady
+// stream of requests is left to Envoy.
+func discoveriesOf(c *census, known func(millisecond int) int) []int {
+	var moments []int
+	for ms := 0; ms < 60_000; ms += 10 {
+		if c.discovers(known(ms), 1, at(float64(ms)/1000)) {
+			moments = append(moments, ms)
+		}
+	}
+	return moments
+}
+
+func constant(n int) func(int) int { return func(int) int { return n } }
+
+func TestWhileAHostIsUnknownEnvoyChoosesNowAndThen(t *testing.T) {
+	got := discoveriesOf(&census{endpoints: 4}, constant(3))
+	assert.Equal(t, []int{200, 600, 1400, 3000, 6200, 12600, 22600, 32600, 42600, 52600}, got,
+		"after 200 ms, then pauses that double up to 10 s")
+}
+
+func TestWhenAllHostsAreKnownEnvoyIsNotAsked(t *testing.T) {
+	assert.Empty(t, discoveriesOf(&census{endpoints: 3}, constant(3)))
+	assert.Empty(t, discoveriesOf(&census{endpoints: 3}, constant(4)), "one of them has left")
+}
+
+func TestWhenTheNumberOfHostsIsNotKnownEnvoyIsNotAsked(t *testing.T) {
+	assert.Empty(t, discoveriesOf(&census{}, constant(3)))
+}
+
+func TestAHostThatTurnsUpMakesTheNextOneWorthLookingFor(t *testing.T) {
+	got := discoveriesOf(&census{endpoints: 5}, func(ms int) int {
+		if ms < 30_000 {
+			return 3
+		}
+		return 4
+	})
+	assert.Equal(t, []int{200, 600, 1400, 3000, 6200, 12600, 22600}, got[:7])
+	assert.Equal(t, []int{30_200, 30_600, 31_400}, got[7:10])
+}
+
+func TestAHostThatIsDroppedDoesNotMakeItMoreUrgent(t *testing.T) {
+	got := discoveriesOf(&census{endpoints: 5}, func(ms int) int {
+		if ms < 30_000 {
+			return 4
+		}
+		return 3
+	})
+	assert.Equal(t, []int{200, 600, 1400, 3000, 6200, 12600, 22600, 32600, 42600, 52600}, got)
+}
+
+func TestDiscoveryBeginsAnewWhenAHostIsAddedLater(t *testing.T) {
+	c := &census{endpoints: 4}
+	assert.NotEmpty(t, discoveriesOf(c, constant(3)))
+	assert.False(t, c.discovers(4, 1, at(70)))
+	c.endpoints = 5
+	assert.False(t, c.discovers(4, 1, at(80)))
+	assert.False(t, c.discovers(4, 1, at(80.199)))
+	assert.True(t, c.discovers(4, 1, at(80.2)))
+}
+
+func TestWhenAllKnownHostsAreBlockedOnlyEnvoyCanFindAnother(t *testing.T) {
+	for name, c := range map[string]*census{
+		"more are there":          {endpoints: 3},
+		"their number is unknown": {},
+	} {
+		assert.True(t, c.discovers(2, 2, at(0)), name)
+		assert.True(t, c.discovers(2, 2, at(0)), name)
+	}
+	all := &census{endpoints: 2}
+	assert.False(t, all.discovers(2, 2, at(0)), "then it is a bypass")
+}
+
+func TestAClusterThatNobodyAsksAboutIsForgotten(t *testing.T) {
+	c := newCensuses()
+	c.cluster("a", at(0)).endpoints = 3
+	c.cluster("b", at(300)).endpoints = 4
+	assert.Equal(t, 3, c.cluster("a", at(300)).endpoints)
+	c.cluster("b", at(500))
+	c.cluster("c", at(900))
+	assert.NotContains(t, c.of, "a", "ten minutes later")
+	assert.Equal(t, 4, c.cluster("b", at(901)).endpoints)
+	c.cluster("d", at(1499))
+	assert.Len(t, c.of, 3, "looked through once in ten minutes")
+}
