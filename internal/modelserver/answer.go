@@ -10,12 +10,12 @@ import (
 
 // answer is one completion on its way to the client, whole or as a stream.
 type answer struct {
-	server     *Server
-	request    *chatRequest
-	id         string
-	created    int64
-	firstToken func(context.Context) error // waits until it is there
-	nextToken  func(context.Context) error
+	server  *Server
+	request *chatRequest
+	id      string
+	created int64
+	fault   *fault // nil = none
+	pace    pace
 }
 
 // usage is what the request cost, in tokens.
@@ -82,11 +82,17 @@ func (a *answer) stream(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
+// wait returns when the token is there, the first one being 0.
 func (a *answer) wait(ctx context.Context, token int) error {
-	if token == 0 {
-		return a.firstToken(ctx)
+	if a.fault.holds(token, a.request.Stream) {
+		if err := a.fault.wait(ctx); err != nil {
+			return err
+		}
 	}
-	return a.nextToken(ctx)
+	if token == 0 {
+		return sleep(ctx, a.pace.firstToken)
+	}
+	return sleep(ctx, a.pace.perToken)
 }
 
 func (a *answer) event(w http.ResponseWriter, delta map[string]any, finishReason any) error {

@@ -1,7 +1,6 @@
 package modelserver
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -52,27 +51,19 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) {
 		writeError(w, problem)
 		return
 	}
-	firstToken, perToken := s.pace.next()
 	answer := &answer{
-		server:     s,
-		request:    request,
-		id:         "chatcmpl-" + s.options.Name + "-" + strconv.FormatInt(time.Now().UnixNano(), 36),
-		created:    time.Now().Unix(),
-		firstToken: func(ctx context.Context) error { return firstTokenAfter(ctx, fault, firstToken) },
-		nextToken:  func(ctx context.Context) error { return sleep(ctx, perToken) },
+		server:  s,
+		request: request,
+		id:      "chatcmpl-" + s.options.Name + "-" + strconv.FormatInt(time.Now().UnixNano(), 36),
+		created: time.Now().Unix(),
+		fault:   fault,
+		pace:    s.paces.next(request.promptTokens()),
 	}
 	if request.Stream {
 		answer.stream(w, r)
 		return
 	}
 	answer.whole(w, r)
-}
-
-func firstTokenAfter(ctx context.Context, f *fault, usual time.Duration) error {
-	if err := f.wait(ctx); err != nil {
-		return err
-	}
-	return sleep(ctx, usual)
 }
 
 func (s *Server) parse(w http.ResponseWriter, r *http.Request) (*chatRequest, *apiError) {

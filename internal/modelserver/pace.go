@@ -8,23 +8,29 @@ import (
 	"time"
 )
 
-// pace decides how long a healthy server takes.
+// pace is how long a healthy server takes for one request: to the first token, and
+// from token to token.
 type pace struct {
+	firstToken, perToken time.Duration
+}
+
+// paces decides the pace of each request.
+type paces struct {
 	options Options
 	mu      sync.Mutex
 	random  *rand.Rand
 }
 
-func newPace(o Options) *pace {
-	return &pace{options: o, random: rand.New(rand.NewPCG(o.Seed, 0x6d6f64656c))}
+func newPaces(o Options) *paces {
+	return &paces{options: o, random: rand.New(rand.NewPCG(o.Seed, 0x6d6f64656c))}
 }
 
-// next is the time to the first token and from token to token of one request.
-func (p *pace) next() (firstToken, perToken time.Duration) {
+func (p *paces) next(promptTokens int) pace {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	factor := math.Exp(p.options.Jitter * p.random.NormFloat64())
-	return scale(p.options.FirstToken, factor), scale(p.options.PerToken, factor)
+	firstToken := p.options.FirstToken + time.Duration(promptTokens)*p.options.PerPromptToken
+	return pace{firstToken: scale(firstToken, factor), perToken: scale(p.options.PerToken, factor)}
 }
 
 func scale(d time.Duration, factor float64) time.Duration {

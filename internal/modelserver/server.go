@@ -5,12 +5,12 @@ package modelserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"endpoint-breaker/internal/httpserver"
 )
 
 // ServedByHeader names the server that answered; every answer carries it.
@@ -28,6 +28,10 @@ type Options struct {
 	FirstToken time.Duration
 	// PerToken is the median time for each token after the first.
 	PerToken time.Duration
+	// PerPromptToken is the median time that each token of the prompt adds to the
+	// first one: reading a long prompt takes a healthy server longer, too. Prompt
+	// tokens are what usage.prompt_tokens says, four bytes of content to a token.
+	PerPromptToken time.Duration
 	// Jitter is the sigma of the log-normal factor on a request's times:
 	// 0 = none, 0.2 = 95 % of the requests within ×0.67 … ×1.48.
 	Jitter float64
@@ -41,15 +45,13 @@ type Options struct {
 type Server struct {
 	options Options
 	mux     *http.ServeMux
-	pace    *pace
+	paces   *paces
 	health  health
 
 	mu       sync.Mutex
 	arrivals []time.Time
 
-	http     *http.Server
-	listener net.Listener
-	served   chan error
+	http *httpserver.Server // nil before Listen
 }
 
 // New returns a server that does not listen yet.
@@ -57,7 +59,7 @@ func New(o Options) *Server {
 	s := &Server{
 		options: o,
 		mux:     http.NewServeMux(),
-		pace:    newPace(o),
+		paces:   newPaces(o),
 	}
 	s.mux.HandleFunc("POST /v1/chat/completions", s.chatCompletions)
 	s.mux.HandleFunc("GET /v1/models", s.models)
@@ -75,16 +77,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Listen serves on a free port of 127.0.0.1 until Close. Call it once.
+// Listen serves on a free port of 127.0.0.1 until Close, HTTP/1.1 and HTTP/2 without
+// TLS (with prior knowledge) alike. Call it once.
 func (s *Server) Listen(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	server, err := httpserver.Listen(ctx, "127.0.0.1:0", s)
 	if err != nil {
 		return fmt.Errorf("model server %s: %w", s.options.Name, err)
 	}
-	s.listener = listener
-	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	s.served = make(chan error, 1)
-	go func() { s.served <- s.http.Serve(listener) }()
+	s.http = server
 	return nil
 }
 
@@ -93,10 +93,10 @@ func (s *Server) Name() string { return s.options.Name }
 
 // Address is "127.0.0.1:port", empty before Listen.
 func (s *Server) Address() string {
-	if s.listener == nil {
+	if s.http == nil {
 		return ""
 	}
-	return s.listener.Addr().String()
+	return s.http.Address()
 }
 
 // Close ends all connections, also those of requests that still wait.
@@ -104,11 +104,7 @@ func (s *Server) Close() error {
 	if s.http == nil {
 		return nil
 	}
-	err := s.http.Close()
-	if serveErr := <-s.served; !errors.Is(serveErr, http.ErrServerClosed) {
-		err = errors.Join(err, serveErr)
-	}
-	return err
+	return s.http.Close()
 }
 
 // Arrivals tells when each chat completion arrived, in order; a request counts at

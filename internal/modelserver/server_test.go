@@ -82,8 +82,8 @@ func TestAWholeAnswerTakesTheFirstTokenPlusTheOthers(t *testing.T) {
 
 func TestAStreamSendsHeadersAtOnceAndThenTokenByToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &timedWriter{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
-		newServer().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(streamRequest)))
+		w := startTimed(t.Context(), newServer(), streamRequest)
+		<-w.done
 
 		assert.Equal(t, "text/event-stream", w.Header().Get("Content-Type"))
 		assert.Equal(t, []time.Duration{
@@ -99,10 +99,22 @@ func TestAStreamSendsHeadersAtOnceAndThenTokenByToken(t *testing.T) {
 	})
 }
 
+// timedWriter notes when each piece of an answer goes out; done closes when it is over.
 type timedWriter struct {
 	*httptest.ResponseRecorder
 	began   time.Time
 	flushed []time.Duration
+	done    chan struct{}
+}
+
+func startTimed(ctx context.Context, s *modelserver.Server, body string) *timedWriter {
+	w := &timedWriter{ResponseRecorder: httptest.NewRecorder(), began: time.Now(), done: make(chan struct{})}
+	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
+	go func() {
+		defer close(w.done)
+		s.ServeHTTP(w, request)
+	}()
+	return w
 }
 
 func (w *timedWriter) Flush() { w.flushed = append(w.flushed, time.Since(w.began)) }
@@ -129,10 +141,82 @@ func TestOnlyRequestsThatArriveDuringAFaultAreSlow(t *testing.T) {
 	})
 }
 
+func TestAServerSlowsDownByDegrees(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var calls []*call
+		for _, delay := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second} {
+			s.SlowDown(delay)
+			calls = append(calls, start(t.Context(), s, wholeRequest))
+			synctest.Wait()
+		}
+		s.SlowDown(time.Hour)
+		calls = append(calls, start(t.Context(), s, wholeRequest))
+		time.Sleep(time.Minute)
+		s.Heal()
+
+		var took []time.Duration
+		for _, c := range calls {
+			took = append(took, c.wait().took)
+		}
+		assert.Equal(t, []time.Duration{
+			3200 * time.Millisecond, 5200 * time.Millisecond, 9200 * time.Millisecond,
+			61200 * time.Millisecond, // healed after a minute
+		}, took)
+	})
+}
+
+func TestALateServerStillAnswersEveryRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.SlowDown(9 * time.Second)
+		for range 3 {
+			c := start(t.Context(), s, wholeRequest).wait()
+			assert.Equal(t, http.StatusOK, c.response.Code)
+			assert.Equal(t, 10200*time.Millisecond, c.took)
+		}
+	})
+}
+
+func TestAStalledStreamStopsAfterItsFirstTokensUntilTheServerHeals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		before := startTimed(t.Context(), s, streamRequest)
+		synctest.Wait()
+		s.Stall(2)
+		during := startTimed(t.Context(), s, streamRequest)
+		time.Sleep(5 * time.Second)
+		s.Heal()
+		<-before.done
+		<-during.done
+
+		assert.Equal(t, []time.Duration{
+			0, 1000 * time.Millisecond, 1100 * time.Millisecond, 1200 * time.Millisecond, 1200 * time.Millisecond,
+		}, before.flushed, "a stream that had arrived before")
+		assert.Equal(t, []time.Duration{
+			0, 1000 * time.Millisecond, 1100 * time.Millisecond, // headers, two tokens
+			5100 * time.Millisecond, 5100 * time.Millisecond, // the third and the end
+		}, during.flushed)
+	})
+}
+
+func TestAStallConcernsOnlyStreamsWithMoreTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Stall(3)
+		stream := start(t.Context(), s, streamRequest)
+		assert.Equal(t, 1200*time.Millisecond, stream.wait().took)
+		s.Stall(0)
+		whole := start(t.Context(), s, wholeRequest)
+		assert.Equal(t, 1200*time.Millisecond, whole.wait().took)
+	})
+}
+
 func TestWhoeverWaitsWhenTheServerHealsIsServedFromThenOn(t *testing.T) {
 	faults := map[string]func(*modelserver.Server){
 		"slow":              func(s *modelserver.Server) { s.SlowDown(time.Hour) },
 		"hanging":           func(s *modelserver.Server) { s.Hang() },
+		"stalled then slow": func(s *modelserver.Server) { s.Stall(1); s.SlowDown(time.Hour) },
 		"hanging then slow": func(s *modelserver.Server) { s.Hang(); s.SlowDown(time.Hour) },
 	}
 	for name, begin := range faults {
@@ -167,15 +251,24 @@ func TestARequestThatWaitsOnAReplacedFaultHealsWithTheNextOne(t *testing.T) {
 }
 
 func TestAClientThatLeavesEndsItsRequest(t *testing.T) {
-	for _, body := range []string{wholeRequest, streamRequest} {
+	faults := map[string]struct {
+		begin  func(*modelserver.Server)
+		body   string
+		tokens int
+	}{
+		"hanging":         {(*modelserver.Server).Hang, wholeRequest, 0},
+		"hanging, stream": {(*modelserver.Server).Hang, streamRequest, 0},
+		"stalled, stream": {func(s *modelserver.Server) { s.Stall(2) }, streamRequest, 2},
+	}
+	for name, f := range faults {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer()
-			s.Hang()
+			f.begin(s)
 			ctx, leave := context.WithTimeout(t.Context(), 3*time.Second)
 			defer leave()
-			c := start(ctx, s, body).wait()
-			assert.Equal(t, 3*time.Second, c.took)
-			assert.Empty(t, c.response.Body.String())
+			c := start(ctx, s, f.body).wait()
+			assert.Equal(t, 3*time.Second, c.took, name)
+			assert.Equal(t, f.tokens, strings.Count(c.response.Body.String(), `"content"`), name)
 		})
 	}
 }
@@ -212,6 +305,19 @@ func TestArrivalsAreCountedWhenTheyArrive(t *testing.T) {
 		s.Heal()
 		a.wait()
 		b.wait()
+	})
+}
+
+func TestALongPromptTakesLongerToTheFirstToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := modelserver.New(modelserver.Options{
+			Model: "m", FirstToken: time.Second, PerToken: 100 * time.Millisecond, PerPromptToken: 10 * time.Millisecond,
+		})
+		long := strings.Replace(wholeRequest, "hello", strings.Repeat("hello ", 2000), 1)
+		c := start(t.Context(), s, long).wait()
+		assert.Contains(t, c.response.Body.String(), `"prompt_tokens":3001`)
+		assert.Equal(t, 31210*time.Millisecond, c.took)
+		assert.Equal(t, 1220*time.Millisecond, start(t.Context(), s, wholeRequest).wait().took)
 	})
 }
 
@@ -253,12 +359,23 @@ func TestWrongRequestsAreRefusedInTheAPIsOwnShape(t *testing.T) {
 func TestAServerListensOnItsOwnPortUntilItIsClosed(t *testing.T) {
 	s := newServer()
 	require.NoError(t, s.Listen(t.Context()))
-	response, err := http.Get("http://" + s.Address() + "/health")
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	assert.Equal(t, http.StatusOK, response.StatusCode)
+	address := "http://" + s.Address() + "/health"
+	for want, set := range map[string]func(*http.Protocols, bool){
+		"HTTP/1.1": (*http.Protocols).SetHTTP1,
+		"HTTP/2.0": (*http.Protocols).SetUnencryptedHTTP2,
+	} {
+		var protocols http.Protocols
+		set(&protocols, true)
+		client := &http.Client{Transport: &http.Transport{Protocols: &protocols}}
+		response, err := client.Get(address)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, http.StatusOK, response.StatusCode)
+		assert.Equal(t, want, response.Proto)
+		client.CloseIdleConnections()
+	}
 
 	require.NoError(t, s.Close())
-	_, err = http.Get("http://" + s.Address() + "/health")
+	_, err := http.Get(address)
 	require.Error(t, err)
 }
