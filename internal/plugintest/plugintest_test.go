@@ -18,6 +18,7 @@ type said struct {
 }
 
 func (s *said) Helper()               {}
+func (s *said) Skipf(string, ...any)  { s.skipped = true; panic(s) }
 func (s *said) Skip(...any)           { s.skipped = true; panic(s) }
 func (s *said) Fatalf(string, ...any) { s.failed = true; panic(s) }
 
@@ -26,16 +27,26 @@ func TestAMissingBinarySkipsATestAndFailsItInCI(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module x\n"), 0o600))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "deep", "er"), 0o700))
 	t.Chdir(filepath.Join(root, "deep", "er"))
-	ask := func(ci string) *said {
-		t.Setenv("CI", ci)
-		s := &said{TB: t}
-		assert.Panics(t, func() { plugintest.Wasm(s) })
-		return s
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(root, "cache"))
+	for name, want := range map[string]func(testing.TB){
+		"the build for Higress": func(tb testing.TB) { plugintest.Wasm(tb) },
+		"the build for Envoy":   func(tb testing.TB) { plugintest.EnvoyPath(tb) },
+		"Envoy itself":          func(tb testing.TB) { plugintest.EnvoyBinary(tb) },
+	} {
+		ask := func(ci string) *said {
+			t.Setenv("CI", ci)
+			s := &said{TB: t}
+			assert.Panics(t, func() { want(s) }, name)
+			return s
+		}
+		assert.True(t, ask("").skipped, name)
+		assert.True(t, ask("true").failed, name)
 	}
-	assert.True(t, ask("").skipped)
-	assert.True(t, ask("true").failed)
 
-	require.NoError(t, os.MkdirAll(filepath.Join(root, "dist"), 0o700))
+	dist := filepath.Join(root, "dist")
+	require.NoError(t, os.MkdirAll(dist, 0o700))
 	require.NoError(t, os.WriteFile(plugintest.Path(t), []byte("wasm"), 0o600))
 	assert.Equal(t, []byte("wasm"), plugintest.Wasm(t))
+	require.NoError(t, os.WriteFile(filepath.Join(dist, "endpoint-breaker-envoy.wasm"), nil, 0o600))
+	assert.Equal(t, filepath.Join(dist, "endpoint-breaker-envoy.wasm"), plugintest.EnvoyPath(t))
 }
