@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 
@@ -21,6 +20,7 @@ import (
 const defaultScale = 10
 
 type demoFlags struct {
+	gateway    string
 	wasm, out  string
 	workers    int
 	rate       float64
@@ -36,9 +36,12 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "show a slow endpoint being found, avoided and taken back",
-		Long: fmt.Sprintf(`Run the plugin as shipped in an embedded gateway in front of three model
-servers, under load. One of them turns slow; the plugin finds it, keeps new
-requests away from it, and lets it come back when its block is over.
+		Long: fmt.Sprintf(`Run the plugin as shipped in a gateway in front of three model servers, under
+load. One of them turns slow; the plugin finds it, keeps new requests away from it,
+and lets it come back when its block is over.
+
+The gateway is a real Envoy, if make envoy has fetched one, and else an embedded
+one that behaves as Higress does; the first line tells which, and why.
 
 A live view shows it while it runs: per endpoint its state, requests per second,
 latency and how much longer it is blocked; q leaves it, and ends the demo. Without
@@ -59,6 +62,7 @@ which takes %s.`, defaultScale, takes(defaultScale)),
 		Example: fmt.Sprintf(`  lab demo                        # %s
   lab demo --scale 20 --rate 80   # faster, and more requests
   lab demo --real-time            # 70s / 5s / 45s as deployed, %s
+  lab demo --gateway embedded     # not on Envoy
   lab demo --workers 4 --out /tmp/demo.png
   lab demo --plain --screenshot docs/live-view.svg`, takes(defaultScale), takes(1)),
 		Args:          cobra.NoArgs,
@@ -66,7 +70,8 @@ which takes %s.`, defaultScale, takes(defaultScale)),
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
-	cmd.Flags().StringVar(&flags.wasm, "wasm", "dist/endpoint-breaker.wasm", "the plugin to run")
+	cmd.Flags().StringVar(&flags.gateway, "gateway", gatewayAuto, "what to play on: envoy, embedded, or auto, which is Envoy where it can be had")
+	cmd.Flags().StringVar(&flags.wasm, "wasm", "", fmt.Sprintf("the plugin to run, the build for the gateway (default %s on Envoy, %s on the embedded gateway)", envoyWasm, embeddedWasm))
 	cmd.Flags().StringVar(&flags.out, "out", "dist/demo.png", "where the picture goes")
 	cmd.Flags().IntVar(&flags.workers, "workers", 2, fmt.Sprintf("worker VMs of the gateway, 1 to %d", demo.MaxWorkers))
 	cmd.Flags().Float64Var(&flags.rate, "rate", 40, fmt.Sprintf("requests per second, on average, up to %d", demo.MaxRate))
@@ -97,14 +102,7 @@ func (f demoFlags) run(cmd *cobra.Command) error {
 	if err := f.checkFiles(); err != nil {
 		return err
 	}
-	options.Wasm, err = os.ReadFile(f.wasm)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is not there: run `make build`", f.wasm)
-	}
-	if err != nil {
-		return err
-	}
-	recording, err := demo.Run(cmd.Context(), options)
+	recording, err := f.play(cmd.Context(), cmd.OutOrStdout(), options)
 	if err != nil {
 		return err
 	}
@@ -121,8 +119,11 @@ func (f demoFlags) report(out io.Writer, recording *demo.Recording, view []byte)
 	return cmp.Or(verdict, drawn)
 }
 
-// options are all but the plugin.
+// options are all but the gateway and the plugin.
 func (f demoFlags) options(cmd *cobra.Command, view io.Writer) (demo.Options, error) {
+	if err := f.checkGateway(); err != nil {
+		return demo.Options{}, err
+	}
 	if f.realTime {
 		f.scale = 1
 	}

@@ -28,12 +28,13 @@ func TestLeavingTheViewEndsTheDemoAsCtrlCDoes(t *testing.T) {
 // playUntil plays a demo for an audience until a line with that text is printed.
 func playUntil(t *testing.T, text string, audience func(out io.Writer) demo.Audience) string {
 	t.Helper()
+	plugintest.Wasm(t)
 	plan, err := demo.NewPlan(defaultScale)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	out := &stopAt{text: text, stop: stop}
-	_, err = demo.Run(ctx, demo.Options{Wasm: plugintest.Wasm(t), Plan: plan, Workers: 1, Rate: 10, Seed: 1, Audience: audience(out)})
+	_, err = demo.Run(ctx, demo.Options{Wasm: plugintest.Path(t), Plan: plan, Workers: 1, Rate: 10, Seed: 1, Audience: audience(out)})
 	require.ErrorIs(t, err, context.Canceled)
 	return out.String()
 }

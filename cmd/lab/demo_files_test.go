@@ -28,7 +28,7 @@ func TestAFileThatCannotBeWrittenIsToldBeforeTheStory(t *testing.T) {
 		"a folder as the SVG": {[]string{"--out", file, "--screenshot", folder}, "--screenshot: open " + folder + ": is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := runLab(t, append([]string{"demo", "--wasm", "none.wasm"}, c.args...)...)
+			_, err := runLab(t, append([]string{"demo", "--gateway", "embedded", "--wasm", "none.wasm"}, c.args...)...)
 			require.EqualError(t, err, c.says)
 			assert.Equal(t, failed, exitCode(err))
 		})

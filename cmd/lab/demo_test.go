@@ -23,7 +23,7 @@ func runLab(t *testing.T, args ...string) (stdout string, err error) {
 
 func TestDemoWithoutThePluginSaysHowToBuildIt(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.wasm")
-	_, err := runLab(t, "demo", "--wasm", missing, "--out", filepath.Join(t.TempDir(), "x.png"))
+	_, err := runLab(t, "demo", "--gateway", "embedded", "--wasm", missing, "--out", filepath.Join(t.TempDir(), "x.png"))
 	require.EqualError(t, err, missing+" is not there: run `make build`")
 }
 

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"endpoint-breaker/internal/gateway"
-	"endpoint-breaker/internal/wasmhost"
+	"endpoint-breaker/internal/modelserver"
 )
 
 // Audience follows a story while it is played. It reads the board at its own pace until
@@ -31,15 +29,15 @@ type Board struct {
 // started.
 func (b *Board) State() State {
 	s := b.stage
-	state := State{Setting: s.setting(), At: s.now(), Counters: s.counters(), Events: b.all()}
+	state := State{Setting: s.setting(), At: s.now(), Counters: s.gateway.counters(), Events: b.all()}
 	from := recentFrom(state.Setting.Plan, state.Events, state.At)
-	blocks, finished, total := s.watcher.all(), s.finished(), 0
+	blocks, finished, total := s.blocks(), s.finished(), 0
 	recent := make([]int, len(s.servers))
 	for i, server := range s.servers {
 		e := EndpointState{Name: server.Name(), Address: server.Address()}
 		e.Block = latestOf(e.Name, blocks)
 		e.Phase = phaseOf(e.Block, server.Slow(), state.At)
-		recent[i] = e.summarize(journeysOf(finished[e.Address], s.arrivals(server)), from, state.At)
+		recent[i] = e.summarize(journeysOf(finished[e.Name], s.arrivals(server)), from, state.At)
 		total += recent[i]
 		state.Endpoints = append(state.Endpoints, e)
 	}
@@ -71,19 +69,6 @@ func (b *Board) all() []Event {
 	return slices.Clone(b.events)
 }
 
-// log keeps what the plugin itself has to say, keyword and all, without what the wrapper
-// of its SDK puts before it.
-func (b *Board) log(line wasmhost.LogLine) {
-	if line.Level < wasmhost.LogWarn {
-		return
-	}
-	message := line.Message
-	if i := strings.Index(message, "] endpoint-breaker "); i >= 0 {
-		message = message[i+len("] "):]
-	}
-	b.add(EventLog, fmt.Sprintf("log of worker %d: %s", line.Worker, message))
-}
-
 // explain adds what the plugin has logged to an error of the start, before which nobody
 // has read it.
 func (b *Board) explain(err error) error {
@@ -93,26 +78,23 @@ func (b *Board) explain(err error) error {
 	return err
 }
 
-// finished are the requests that are over, by the address of their endpoint.
+// finished are the requests that are over, as their clients saw them, by the name of their
+// endpoint.
 func (s *stage) finished() map[string][]Journey {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	byHost := map[string][]Journey{}
-	for _, access := range s.accesses {
-		byHost[access.Host] = append(byHost[access.Host], journeyOf(access, s.base))
+	byName := map[string][]Journey{}
+	for _, result := range s.load.soFar() {
+		name, sent := result.Headers.Get(modelserver.ServedByHeader), result.Timestamp.Sub(s.started)
+		byName[name] = append(byName[name], Journey{Began: sent, Ended: sent + result.Latency})
 	}
-	return byHost
-}
-
-func journeyOf(access gateway.Access, base time.Duration) Journey {
-	return Journey{Began: access.Placed - base, Ended: access.Done - base}
+	return byName
 }
 
 // clusterMetrics is how the names of the plugin's metrics of this cluster begin.
 const clusterMetrics = "endpoint_breaker.upstream." + clusterName + ".model.metric."
 
-func (s *stage) counters() Counters {
-	value := func(name string) int64 { return s.plugin.Metric(clusterMetrics + name) }
+// countersOf asks for each of the plugin's metrics by its name.
+func countersOf(metric func(name string) int64) Counters {
+	value := func(name string) int64 { return metric(clusterMetrics + name) }
 	return Counters{
 		Samples: value("samples"), Deduplicated: value("samples_deduplicated"), Stale: value("samples_stale"),
 		Blocks: value("blocks_enforced"), Overrides: value("overrides_enforced"), Bypasses: value("bypasses_enforced"),

@@ -7,26 +7,23 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"endpoint-breaker/internal/wasmhost"
 )
 
-func TestTheBoardKeepsThePluginsWarningsWithTheirKeyword(t *testing.T) {
+func TestAnEventHasTheTimeOfTheStory(t *testing.T) {
 	b := &Board{}
-	b.log(wasmhost.LogLine{Level: wasmhost.LogInfo, Message: "started"})
-	b.log(wasmhost.LogLine{Level: wasmhost.LogWarn, Message: "[endpoint-breaker] [1] endpoint-breaker block reason=headers"})
+	b.add(EventLog, "the first")
 	b.begin(func() time.Duration { return 3 * time.Second })
-	b.log(wasmhost.LogLine{Worker: 1, Level: wasmhost.LogCritical, Message: "panic"})
+	b.add(EventFault, "the second")
 	assert.Equal(t, []Event{
-		{Text: "log of worker 0: endpoint-breaker block reason=headers"},
-		{At: 3 * time.Second, Text: "log of worker 1: panic"},
+		{Text: "the first"},
+		{At: 3 * time.Second, Kind: EventFault, Text: "the second"},
 	}, b.all())
 }
 
 func TestAStartThatFailsIsExplainedByThePluginsLog(t *testing.T) {
 	refused := errors.New("refused")
 	b := &Board{}
-	b.log(wasmhost.LogLine{Level: wasmhost.LogError, Message: "slow_threshold: -1s given"})
+	b.add(EventLog, "log of worker 0: slow_threshold: -1s given")
 	require.ErrorIs(t, b.explain(refused), refused)
 	require.EqualError(t, b.explain(refused), "refused; log of worker 0: slow_threshold: -1s given")
 }

@@ -79,12 +79,13 @@ func judgeAvoided(r *Recording) Finding {
 }
 
 func judgeReturned(r *Recording) Finding {
-	all := r.In(Returned)
-	back := to(r.Slow, all)
 	block, blocked := r.Block(r.Slow)
 	if !blocked {
 		return Finding{false, fmt.Sprintf("%s never came back: there was no block", r.Slow)}
 	}
+	certainly := func(q Request) bool { return q.DecisionEnded >= block.Until }
+	all := slices.DeleteFunc(r.In(Returned), func(q Request) bool { return !certainly(q) })
+	back := to(r.Slow, all)
 	if len(back) == 0 {
 		return Finding{false, fmt.Sprintf("after the block %s got none of %d requests", r.Slow, len(all))}
 	}

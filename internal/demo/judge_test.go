@@ -122,6 +122,26 @@ func TestEachConditionFailsAlone(t *testing.T) {
 	}
 }
 
+// inexactly is good with a block whose end is known to within half a second.
+func inexactly(t *testing.T) *Recording {
+	t.Helper()
+	r := good(t)
+	r.Blocks[0].Inexact = 500 * ms
+	return r
+}
+
+func TestADecisionBeforeAnInexactEndBelongsToNeitherSide(t *testing.T) {
+	r := inexactly(t)
+	r.add("b", 16_700*ms)
+	for _, finding := range Judge(r) {
+		assert.True(t, finding.OK, finding.Text)
+	}
+	assert.Contains(t, Judge(r)[3].Text, "16 of 49 from then on", "as without it")
+
+	r.add("b", 16_500*ms)
+	assert.False(t, Judge(r)[2].OK, "the block certainly held")
+}
+
 func TestWithoutABlockNothingElseIsClaimed(t *testing.T) {
 	r := good(t)
 	r.Blocks = nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +28,9 @@ type load struct {
 	attacker *vegeta.Attacker
 	stopped  chan struct{}
 	done     chan struct{}
-	results  []*vegeta.Result // complete when done is closed
+
+	mu      sync.Mutex
+	results []*vegeta.Result // complete when done is closed
 }
 
 func startLoad(url string, plan Plan, rate float64, seed uint64) *load {
@@ -46,8 +49,17 @@ func startLoad(url string, plan Plan, rate float64, seed uint64) *load {
 func (l *load) collect(results <-chan *vegeta.Result) {
 	defer close(l.done)
 	for result := range results {
+		l.mu.Lock()
 		l.results = append(l.results, result)
+		l.mu.Unlock()
 	}
+}
+
+// soFar are the requests that are over.
+func (l *load) soFar() []*vegeta.Result {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.results)
 }
 
 // stop sends nothing new, and returns the results when all requests are over. It is called
@@ -57,7 +69,7 @@ func (l *load) stop() []*vegeta.Result {
 	l.attacker.Stop()
 	<-l.done
 	l.client.CloseIdleConnections()
-	return l.results
+	return l.soFar()
 }
 
 // poissonPacer makes arrivals that know nothing of each other. Only vegeta's own

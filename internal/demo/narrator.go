@@ -52,8 +52,8 @@ func (n *narrator) opening() {
 	for i, endpoint := range n.last.Endpoints {
 		addresses[i] = endpoint.Address
 	}
-	fmt.Fprintf(n.to, "three model servers behind %s: %s\n", setting.Gateway, strings.Join(addresses, ", "))
-	fmt.Fprintf(n.to, "gateway workers: %d, clients: %g requests/s, timing: %s\n", setting.Workers, setting.Rate, pace(plan))
+	fmt.Fprintf(n.to, "three model servers behind %s: %s\n", setting.URL, strings.Join(addresses, ", "))
+	fmt.Fprintf(n.to, "clients: %g requests/s, timing: %s\n", setting.Rate, pace(plan))
 	fmt.Fprintf(n.to, "plugin: slow_threshold %s, dedup_window %s, confirm_count %d, block_ttl %s, check_interval %s; %s in all\n\n",
 		short(plan.SlowThreshold), short(plan.DedupWindow), confirmCount, short(plan.BlockTTL), short(plan.CheckInterval), plan.About())
 }

@@ -12,7 +12,7 @@ import (
 func placed(t *testing.T, now time.Duration, a, b, c int, events ...Event) State {
 	t.Helper()
 	s := stateAt(t, now, Healthy, events...)
-	s.Setting = Setting{Plan: s.Setting.Plan, Gateway: "http://gateway", Workers: 2, Rate: 40, Slow: "gpu-b"}
+	s.Setting = Setting{Plan: s.Setting.Plan, URL: "http://gateway", Workers: 2, Rate: 40, Slow: "gpu-b"}
 	s.Endpoints = []EndpointState{
 		{Name: "gpu-a", Address: "10.0.0.1:80", Placed: a, Waiting: 2},
 		{Name: "gpu-b", Address: "10.0.0.2:80", Placed: b, Waiting: 1},
@@ -42,7 +42,7 @@ func TestTheLogTellsTheSettingAndEveryEvent(t *testing.T) {
 	var out strings.Builder
 	WriteLog(&out, placed(t, 9*time.Second, 1, 2, 3, Event{At: 5 * time.Second, Kind: EventFault, Text: "gpu-b turns slow"}))
 	assert.Equal(t, `three model servers behind http://gateway: 10.0.0.1:80, 10.0.0.2:80, 10.0.0.3:80
-gateway workers: 2, clients: 40 requests/s, timing: 10 times faster than deployed: slow_threshold 7s stands for 70s, block_ttl 4.5s for 45s
+clients: 40 requests/s, timing: 10 times faster than deployed: slow_threshold 7s stands for 70s, block_ttl 4.5s for 45s
 plugin: slow_threshold 7s, dedup_window 0.5s, confirm_count 2, block_ttl 4.5s, check_interval 0.1s; about 22 s in all
 
     5.0 s  ► gpu-b turns slow

@@ -14,7 +14,8 @@ const (
 
 // Options say how to play.
 type Options struct {
-	Wasm     []byte // the plugin as shipped
+	Gateway  Gateway
+	Wasm     string // the file of the plugin: the build for this gateway
 	Plan     Plan
 	Workers  int      // of the gateway, 1 to MaxWorkers
 	Rate     float64  // requests per second, from Plan.LeastRate to MaxRate

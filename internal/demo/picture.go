@@ -12,7 +12,7 @@ import (
 func WritePicture(w io.Writer, r *Recording) error {
 	data := chart.Data{
 		Title:     fmt.Sprintf("%s turns slow: endpoint-breaker moves its traffic away, and back", r.Slow),
-		Subtitle:  pace(r.Plan),
+		Subtitle:  r.Gateway.With(r.Workers) + ", " + pace(r.Plan),
 		End:       r.End,
 		Marks:     []chart.Mark{{At: r.Fault, Label: "fault"}},
 		Threshold: chart.Line{At: r.Plan.SlowThreshold, Label: "slow_threshold " + short(r.Plan.SlowThreshold)},

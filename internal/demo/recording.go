@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Recording is what happened. All times count from the start of the load, on the
-// clock that the plugin reads.
+// Recording is what happened. All times count from the start of the load.
 type Recording struct {
 	Plan      Plan
+	Gateway   Gateway
+	Workers   int      // of the gateway
 	Endpoints []string // names, in order
 	Slow      string   // the one that turned slow
 	Fault     time.Duration
@@ -22,6 +23,7 @@ type Recording struct {
 type Block struct {
 	Endpoint     string
 	Since, Until time.Duration // as the plugin wrote them; Until as last extended
+	Inexact      time.Duration // how much earlier Until may really be, since the gateway shows no more
 	Seen         time.Duration // it stood in the shared data then at the latest, for every worker
 	Strikes      int
 	Reason       string
@@ -30,7 +32,6 @@ type Block struct {
 // Request is one request, as its client and the gateway saw it.
 type Request struct {
 	Endpoint string // "" = nobody answered
-	Worker   int
 	Sent     time.Duration
 	Latency  time.Duration // until the last byte
 	// The plugin decided about the request between these two.
@@ -84,7 +85,7 @@ func (r *Recording) Phases() []Phase {
 
 // PhaseOf says in which phase the plugin decided about the request. A decision counts
 // as taken under the block when every worker could see the block before it began and
-// it was over before the block was.
+// it was certainly over before the block was.
 func (r *Recording) PhaseOf(request Request) Phase {
 	block, blocked := r.Block(r.Slow)
 	switch {
@@ -92,7 +93,7 @@ func (r *Recording) PhaseOf(request Request) Phase {
 		return Healthy
 	case !blocked || request.DecisionBegan < block.Seen:
 		return Slow
-	case request.DecisionEnded < block.Until:
+	case request.DecisionEnded < block.Until-block.Inexact:
 		return Blocked
 	default:
 		return Returned

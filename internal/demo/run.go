@@ -6,12 +6,11 @@ package demo
 import (
 	"context"
 	"errors"
-	"time"
+	"fmt"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 	"golang.org/x/sync/errgroup"
 
-	"endpoint-breaker/internal/gateway"
 	"endpoint-breaker/internal/modelserver"
 )
 
@@ -30,37 +29,44 @@ func Run(ctx context.Context, o Options) (*Recording, error) {
 	if err := errors.Join(err, s.close()); err != nil {
 		return nil, err
 	}
-	r.Requests = s.join(results)
-	return r, nil
+	r.Requests, err = s.join(results)
+	return r, err
 }
 
 // play has the clients call and the fault come and go. The recording lacks the
 // requests yet.
 func (s *stage) play(ctx context.Context) (*Recording, []*vegeta.Result, error) {
 	s.begin()
-	load := startLoad(s.gateway.URL(), s.options.Plan, s.options.Rate, s.options.Seed)
-
 	group, groupCtx := errgroup.WithContext(ctx)
 	storyCtx, over := context.WithCancel(groupCtx)
 	defer over()
-	group.Go(func() error { return s.watcher.run(storyCtx) })
+	group.Go(func() error { return s.listen(storyCtx) })
 	group.Go(func() error { return s.options.Audience(storyCtx, s.board) })
-	r := &Recording{Plan: s.options.Plan, Slow: s.slow().Name()}
+	r := &Recording{Plan: s.options.Plan, Gateway: s.options.Gateway, Workers: s.options.Workers, Slow: s.slow().Name()}
 	var results []*vegeta.Result
 	group.Go(func() error {
 		defer over()
 		err := s.tell(storyCtx, r)
 		s.slow().Heal() // whatever happened, nobody need wait any longer
-		r.End = s.now()
-		results = load.stop()
+		r.End, r.Blocks = s.now(), s.blocks()
+		results = s.load.stop()
 		return err
 	})
 	err := group.Wait()
 	for _, server := range s.servers {
 		r.Endpoints = append(r.Endpoints, server.Name())
 	}
-	r.Blocks = s.watcher.all()
 	return r, results, err
+}
+
+// listen returns what the gateway finds wrong with itself, nothing when ctx ends before.
+func (s *stage) listen(ctx context.Context) error {
+	select {
+	case err := <-s.trouble:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // tell is the story itself.
@@ -74,7 +80,7 @@ func (s *stage) tell(ctx context.Context, r *Recording) error {
 	s.board.add(faultEvent(slow.Name(), plan.SlowAnswer))
 
 	patience, cancel := context.WithTimeout(ctx, plan.GiveUpAfter)
-	block, blocked := s.watcher.waitFor(patience, slow.Name())
+	blocked := s.book.waitFor(patience, slow.Address())
 	cancel()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -83,6 +89,7 @@ func (s *stage) tell(ctx context.Context, r *Recording) error {
 		s.board.add(gaveUpEvent(slow.Name(), plan.GiveUpAfter))
 		return nil
 	}
+	block := s.blockOf(slow)
 	s.board.add(blockEvent(block))
 
 	if err := s.until(ctx, block.Since+plan.HealAfter); err != nil {
@@ -92,22 +99,25 @@ func (s *stage) tell(ctx context.Context, r *Recording) error {
 	r.Heal = s.now()
 	s.board.add(healEvent(slow.Name()))
 
-	if err := s.until(ctx, s.endOfBlock(slow)); err != nil {
+	if err := s.until(ctx, s.blockOf(slow).Until); err != nil {
 		return err
 	}
 	s.board.add(returnEvent(slow.Name()))
-	return s.until(ctx, s.endOfBlock(slow)+plan.Afterwards)
+	return s.until(ctx, s.blockOf(slow).Until+plan.Afterwards)
 }
 
-// endOfBlock is asked again and again: the plugin may extend a block.
-func (s *stage) endOfBlock(server *modelserver.Server) time.Duration {
-	block, _ := firstOf(server.Name(), s.watcher.all())
-	return block.Until
+// blockOf is asked again and again: the plugin may extend a block.
+func (s *stage) blockOf(server *modelserver.Server) Block {
+	block, _ := firstOf(server.Name(), s.blocks())
+	return block
 }
 
-// join makes one record of what the client and the gateway know about a request.
-func (s *stage) join(results []*vegeta.Result) []Request {
-	requests := make([]Request, len(results))
+// join makes one record of what the client and the gateway know about a request. An answer
+// that the gateway knows nothing of is an error: nobody could say when it was decided about.
+func (s *stage) join(results []*vegeta.Result) ([]Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests, unknown := make([]Request, len(results)), 0
 	for i, result := range results {
 		requests[i] = Request{
 			Endpoint: result.Headers.Get(modelserver.ServedByHeader),
@@ -115,21 +125,19 @@ func (s *stage) join(results []*vegeta.Result) []Request {
 			Latency:  result.Latency,
 			Failure:  failureOf(result),
 		}
-		access, found := s.accessOf(result)
+		decision, found := s.decisions[result.Headers.Get(requestIDHeader)]
 		if !found {
+			if requests[i].Endpoint != "" {
+				unknown++
+			}
 			continue
 		}
-		requests[i].Worker = access.Worker
-		requests[i].DecisionBegan = access.HeadersBegan - s.base
-		requests[i].DecisionEnded = access.HeadersEnded - s.base
+		requests[i].DecisionBegan = decision.began.Sub(s.started)
+		requests[i].DecisionEnded = decision.ended.Sub(s.started)
+	}
+	if unknown > 0 {
+		return nil, fmt.Errorf("%d of %d requests are not in the gateway's access log", unknown, len(results))
 	}
 	sortBySent(requests)
-	return requests
-}
-
-func (s *stage) accessOf(result *vegeta.Result) (gateway.Access, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	access, found := s.accesses[result.Headers.Get(requestIDHeader)]
-	return access, found
+	return requests, nil
 }

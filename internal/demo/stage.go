@@ -8,10 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"endpoint-breaker/internal/blocklist"
-	"endpoint-breaker/internal/gateway"
 	"endpoint-breaker/internal/modelserver"
-	"endpoint-breaker/internal/wasmhost"
 )
 
 const (
@@ -24,27 +21,26 @@ const (
 	slowIndex     = 1 // of the endpoints, the one that turns slow
 )
 
-// stage is everything that runs during the story, on one clock.
+// stage is everything that runs during the story.
 type stage struct {
 	options Options
-	clock   wasmhost.Clock
 	servers []*modelserver.Server
-	plugin  *wasmhost.Plugin
-	gateway *gateway.Gateway
-	watcher *watcher
+	gateway running
+	load    *load
 	board   *Board
+	book    *blockBook
 
-	base    time.Duration // the clock at the start of the load
-	started time.Time     // the same moment
+	started time.Time  // the story's zero: the load begins
+	trouble chan error // the first that the gateway has told of
 
-	mu       sync.Mutex
-	accesses map[string]gateway.Access // by request id
+	mu        sync.Mutex
+	decisions map[string]decision // by request id
 }
 
-// setUp starts the servers, the plugin and the gateway. Nothing is left running after
+// setUp starts the servers and the gateway with the plugin. Nothing is left running after
 // an error.
 func setUp(ctx context.Context, o Options) (s *stage, err error) {
-	s = &stage{options: o, clock: wasmhost.RealClock(), accesses: map[string]gateway.Access{}}
+	s = &stage{options: o, book: newBlockBook(), trouble: make(chan error, 1), decisions: map[string]decision{}}
 	s.board = &Board{stage: s}
 	defer func() {
 		if err != nil {
@@ -61,38 +57,25 @@ func setUp(ctx context.Context, o Options) (s *stage, err error) {
 		}
 		s.servers = append(s.servers, server)
 	}
-	s.plugin, err = wasmhost.Load(ctx, wasmhost.Options{
-		Wasm: o.Wasm, Configuration: o.Plan.Configuration(), Workers: o.Workers,
-		Clock: s.clock, Seed: o.Seed, OnLog: s.board.log,
-	})
+	gateway, err := o.Gateway.start(ctx, gatewaySetup{options: o, hosts: s.addresses(), observer: s})
 	if err != nil {
 		return s, err
 	}
-	s.gateway, err = gateway.Start(ctx, gateway.Options{
-		Plugin: s.plugin, Clock: s.clock, RouteName: routeName, Cluster: clusterName,
-		Hosts: s.addresses(), OnAccess: s.note,
-	})
-	return s, err
+	s.gateway = gateway
+	return s, nil
 }
 
-// begin sets the time to zero.
+// begin sets the time to zero and has the clients call.
 func (s *stage) begin() {
-	s.base, s.started = s.clock.Monotonic(), s.clock.Wall()
-	names := map[string]string{}
-	for _, server := range s.servers {
-		names[server.Address()] = server.Name()
-	}
-	s.watcher = &watcher{
-		list: blocklist.NewReader(s.plugin.SharedData()), now: s.now, base: s.base, names: names,
-		added: make(chan struct{}),
-	}
+	s.started = time.Now()
 	s.board.begin(s.now)
+	s.load = startLoad(s.gateway.url(), s.options.Plan, s.options.Rate, s.options.Seed)
 }
 
 func (s *stage) setting() Setting {
 	return Setting{
-		Plan: s.options.Plan, Gateway: s.gateway.URL(), Workers: s.options.Workers, Rate: s.options.Rate,
-		Slow: s.slow().Name(),
+		Plan: s.options.Plan, Gateway: s.options.Gateway, URL: s.gateway.url(), Workers: s.options.Workers,
+		Rate: s.options.Rate, Slow: s.slow().Name(),
 	}
 }
 
@@ -105,20 +88,26 @@ func (s *stage) arrivals(server *modelserver.Server) []time.Duration {
 	return since
 }
 
-// close ends everything, the last requests first. A worker whose VM died during the
-// story is an error.
+// blocks are those so far, on the story's time.
+func (s *stage) blocks() []Block {
+	var blocks []Block
+	for _, seen := range s.book.all() {
+		blocks = append(blocks, Block{
+			Endpoint: s.nameOf(seen.address),
+			Since:    seen.since.Sub(s.started), Until: seen.until.Sub(s.started), Inexact: seen.inexact,
+			Seen: seen.seen.Sub(s.started), Strikes: seen.strikes, Reason: seen.reason,
+		})
+	}
+	return blocks
+}
+
+// close ends everything, the last requests first.
 func (s *stage) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
 	var failed []error
 	if s.gateway != nil {
-		failed = append(failed, s.gateway.Close(ctx))
-	}
-	if s.plugin != nil {
-		for i := range s.plugin.Workers() {
-			failed = append(failed, s.plugin.Worker(i).Trapped())
-		}
-		failed = append(failed, s.plugin.Base().Trapped(), s.plugin.Close(ctx))
+		failed = append(failed, s.gateway.close(ctx))
 	}
 	for _, server := range s.servers {
 		failed = append(failed, server.Close())
@@ -136,8 +125,18 @@ func (s *stage) addresses() []string {
 	return addresses
 }
 
+// nameOf is the address itself when it is no endpoint's.
+func (s *stage) nameOf(address string) string {
+	for _, server := range s.servers {
+		if server.Address() == address {
+			return server.Name()
+		}
+	}
+	return address
+}
+
 // now is the time since the start of the load.
-func (s *stage) now() time.Duration { return s.clock.Monotonic() - s.base }
+func (s *stage) now() time.Duration { return time.Since(s.started) }
 
 // until waits for a moment of the story.
 func (s *stage) until(ctx context.Context, moment time.Duration) error {
@@ -151,10 +150,25 @@ func (s *stage) until(ctx context.Context, moment time.Duration) error {
 	}
 }
 
-func (s *stage) note(access gateway.Access) {
+// blocked implements observer.
+func (s *stage) blocked(block seenBlock) { s.book.note(block) }
+
+// decided implements observer.
+func (s *stage) decided(requestID string, d decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.accesses[access.RequestID] = access
+	s.decisions[requestID] = d
+}
+
+// logged implements observer.
+func (s *stage) logged(text string) { s.board.add(EventLog, text) }
+
+// broken implements observer.
+func (s *stage) broken(err error) {
+	select {
+	case s.trouble <- err:
+	default:
+	}
 }
 
 func sortBySent(requests []Request) {

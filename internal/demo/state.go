@@ -19,7 +19,8 @@ type State struct {
 // Setting is what does not change during the story.
 type Setting struct {
 	Plan    Plan
-	Gateway string  // its URL
+	Gateway Gateway
+	URL     string  // where the clients call
 	Workers int     // of the gateway
 	Rate    float64 // requests per second, on average
 	Slow    string  // the endpoint that turns slow

@@ -6,26 +6,23 @@ import (
 	"time"
 )
 
-// Journey is one request to an endpoint, as the gateway and the endpoint saw it so far.
+// Journey is one request to an endpoint: as its client saw it when it is over, as the
+// endpoint saw it come until then.
 type Journey struct {
 	Began time.Duration
 	Ended time.Duration // 0 = it still waits for its answer
 }
 
-// arrivalSlack is how much earlier than the gateway placed it a request may seem to have
-// reached its endpoint: the two times come from two readings of the clock.
-const arrivalSlack = 5 * time.Millisecond
-
 // journeysOf makes one list of the requests that are over and those that have arrived
 // and are not. Which arrival is whose nobody knows; the next one after a request was
-// placed is taken for it, which is wrong by no more than requests overtake each other on
+// sent is taken for it, which is wrong by no more than requests overtake each other on
 // their way. Both lists are sorted here.
 func journeysOf(finished []Journey, arrivals []time.Duration) []Journey {
 	all := slices.Clone(finished)
 	slices.SortFunc(all, func(a, b Journey) int { return cmp.Compare(a.Began, b.Began) })
 	next := 0
 	for _, arrival := range slices.Sorted(slices.Values(arrivals)) {
-		if next < len(finished) && arrival >= all[next].Began-arrivalSlack {
+		if next < len(finished) && arrival >= all[next].Began {
 			next++
 			continue
 		}

@@ -29,7 +29,7 @@ func story(t *testing.T, now time.Duration) demo.State {
 	plan, err := demo.NewPlan(10)
 	require.NoError(t, err)
 	s := demo.State{
-		Setting: demo.Setting{Plan: plan, Gateway: "http://127.0.0.1:40000", Workers: 2, Rate: 30, Slow: "gpu-b"},
+		Setting: demo.Setting{Plan: plan, Gateway: demo.Envoy, URL: "http://127.0.0.1:40000", Workers: 2, Rate: 30, Slow: "gpu-b"},
 		At:      now,
 		Endpoints: []demo.EndpointState{
 			{Name: "gpu-a", Address: "127.0.0.1:40001", Phase: demo.Healthy, PerSecond: 10, Share: 1. / 3, Answered: 10, P50: 150 * ms, P95: 240 * ms, Waiting: 2, Oldest: 130 * ms},
@@ -52,7 +52,7 @@ func story(t *testing.T, now time.Duration) demo.State {
 func storyEvents() []demo.Event {
 	return []demo.Event{
 		{At: faultAt, Kind: demo.EventFault, Text: "gpu-b turns slow: answers take 9.5s now, health checks stay green"},
-		{At: blockAt, Kind: demo.EventLog, Text: `log of worker 1: endpoint-breaker block mode=enforce cluster="outbound|8000||llm.dns" endpoint=127.0.0.1:40002 for=4.5s strikes=1 reason=in_flight confirmed=2`},
+		{At: blockAt, Kind: demo.EventLog, Text: `log of Envoy: endpoint-breaker block mode=enforce cluster="outbound|8000||llm.dns" endpoint=127.0.0.1:40002 for=4.5s strikes=1 reason=in_flight confirmed=2`},
 		{At: blockAt, Kind: demo.EventBlock, Text: "the plugin blocks gpu-b until 17.1 s (reason in_flight, strike 1)"},
 		{At: healAt, Kind: demo.EventHeal, Text: "gpu-b heals; the plugin cannot know yet"},
 		{At: returnAt, Kind: demo.EventReturn, Text: "the block is over: gpu-b is an endpoint like any other again"},

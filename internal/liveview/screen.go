@@ -38,7 +38,7 @@ func screenOf(s demo.State, width, height int) screen {
 
 func header(s demo.State, width int) screen {
 	plan := s.Setting.Plan
-	title := fmt.Sprintf("endpoint-breaker demo: one of %d model servers turns slow", len(s.Endpoints))
+	title := fmt.Sprintf("endpoint-breaker on %s: one of %d servers turns slow", s.Setting.Gateway, len(s.Endpoints))
 	const keys = "q quits"
 	gap := strings.Repeat(" ", max(width-len(title)-len(keys), 1))
 	now := fmt.Sprintf("%s of %s   phase %d of 4: ", seconds(s.At), plan.About(), s.Phase()+1)

@@ -40,6 +40,19 @@ func TestTheViewIsAsRecordedInEachPhase(t *testing.T) {
 	}
 }
 
+func TestTheTitleNamesTheGatewayAndHasRoom(t *testing.T) {
+	s := story(t, 3*time.Second)
+	for gateway, title := range map[demo.Gateway]string{
+		demo.Envoy:    "endpoint-breaker on Envoy 1.40.0: one of 3 servers turns slow ",
+		demo.Embedded: "endpoint-breaker on the embedded gateway: one of 3 servers turns slow ",
+	} {
+		s.Setting.Gateway = gateway
+		first, _, _ := strings.Cut(screenOf(s, 80, 24).plain(), "\n")
+		assert.True(t, strings.HasPrefix(first, title), first)
+		assert.True(t, strings.HasSuffix(first, " q quits"), first)
+	}
+}
+
 func TestTheTimeOfABlockCountsDown(t *testing.T) {
 	for now, want := range map[time.Duration]string{
 		12_600 * ms: "■ blocked 4.5 s left", 13_900 * ms: "■ blocked 3.2 s left",
