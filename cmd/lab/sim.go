@@ -28,17 +28,19 @@ func (e *exitError) Unwrap() error { return e.err }
 func (e *exitError) ExitCode() int { return e.code }
 
 func simCommand() *cobra.Command {
-	var wasm, logFile string
+	var logFile string
 	var seed uint64
+	var gateway simGateway
 	cmd := &cobra.Command{
 		Use:   "sim FILE.yaml…",
-		Short: "run scenario files in virtual time and print the verdicts",
-		Long: `Run scenario files in virtual time against the plugin as shipped.
+		Short: "run scenario files and print the verdicts",
+		Long: `Run scenario files against the plugin as shipped, in virtual time or on a real Envoy.
 
 For each it prints the blocks, the requests by endpoint, every expectation and
-the verdict. The same seed gives the same run. The exit code is 0 when all
-scenarios pass, 1 when one fails, and 2 when one cannot be played or the command
-line is wrong.
+the verdict. In virtual time the same seed gives the same run. With --gateway envoy
+the time of the file passes as many times faster as --scale says, and what a verdict
+needs to know is measured. The exit code is 0 when all scenarios pass, 1 when one
+fails, and 2 when one cannot be played or the command line is wrong.
 
 The files in scenarios/ are examples; docs/scenarios.md says what every field
 means, and scenarios/scenario.schema.json tells it to editors.`,
@@ -51,14 +53,19 @@ means, and scenarios/scenario.schema.json tells it to editors.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, files []string) error {
-			player := &simPlayer{out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr()}
+			if err := gateway.check(cmd.Flags().Changed("scale")); err != nil {
+				return &exitError{misused, err}
+			}
+			player := &simPlayer{gateway: gateway, out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr()}
 			if cmd.Flags().Changed("seed") {
 				player.seed = &seed
 			}
-			return player.run(cmd.Context(), wasm, logFile, files)
+			return player.run(cmd.Context(), logFile, files)
 		},
 	}
-	cmd.Flags().StringVar(&wasm, "wasm", "dist/endpoint-breaker.wasm", "the plugin to run")
+	cmd.Flags().StringVar(&gateway.name, "gateway", gatewayEmbedded, "embedded: in virtual time; envoy: a real one, in scaled real time")
+	cmd.Flags().IntVar(&gateway.scale, "scale", 20, "with --gateway envoy: how many seconds of the file pass in one")
+	cmd.Flags().StringVar(&gateway.wasm, "wasm", "", "the plugin to run (default: the gateway's build in dist)")
 	cmd.Flags().StringVar(&logFile, "log", "", "write the event log to this file")
 	cmd.Flags().Uint64Var(&seed, "seed", 0, "play with this seed instead of the file's")
 	return cmd
@@ -66,7 +73,8 @@ means, and scenarios/scenario.schema.json tells it to editors.`,
 
 // simPlayer plays scenarios one after another.
 type simPlayer struct {
-	wasm     []byte
+	gateway  simGateway
+	plugin   []byte  // of the embedded gateway
 	seed     *uint64 // nil = each file's own
 	log      io.Writer
 	out      io.Writer
@@ -75,13 +83,13 @@ type simPlayer struct {
 	failed   int
 }
 
-func (p *simPlayer) run(ctx context.Context, wasm, logFile string, files []string) (err error) {
+func (p *simPlayer) run(ctx context.Context, logFile string, files []string) (err error) {
 	scenarios, err := loadScenarios(files)
 	if err != nil {
 		return &exitError{2, err}
 	}
-	if p.wasm, err = os.ReadFile(wasm); err != nil {
-		return &exitError{2, fmt.Errorf("%w (make build makes dist/endpoint-breaker.wasm)", err)}
+	if p.plugin, err = p.gateway.load(); err != nil {
+		return &exitError{2, err}
 	}
 	if logFile != "" {
 		file, createErr := os.Create(logFile)
@@ -144,9 +152,7 @@ func (p *simPlayer) play(ctx context.Context, scenario *sim.Scenario, workers in
 		}
 	}
 	started := time.Now()
-	result, err := sim.Run(ctx, scenario, sim.Options{
-		Wasm: p.wasm, Workers: workers, Seed: seed, Log: p.log, Progress: p.progressOf(scenario),
-	})
+	result, err := p.playOnce(ctx, scenario, workers, seed)
 	if err != nil {
 		return err
 	}

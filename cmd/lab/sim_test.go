@@ -155,3 +155,42 @@ func TestSimWritesTheEventLogOfTheSeed(t *testing.T) {
 	assert.Contains(t, string(text), "scenario quick, workers 1, seed 99\n")
 	assert.Contains(t, string(text), "w0 #1 goes to A (balancer)\n")
 }
+
+func TestSimRefusesAGatewayAndAScaleThatMakeNoSense(t *testing.T) {
+	file := scenarioFile(t, "quick.yaml", quickScenario)
+	for want, args := range map[string][]string{
+		`gateway: "nginx" given, want embedded or envoy`:  {"--gateway", "nginx", file},
+		"scale: goes with --gateway envoy only":           {"--scale", "10", file},
+		"scale: 0 given, want 1 to 100":                   {"--gateway", "envoy", "--scale", "0", file},
+		"make build makes dist/endpoint-breaker.wasm and": {"--wasm", "missing.wasm", file},
+	} {
+		_, err := runSim(t, args...)
+		requireExitCode(t, err, misused)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestSimPlaysOnARealEnvoy(t *testing.T) {
+	plugintest.EnvoyBinary(t)
+	file := scenarioFile(t, "quick.yaml", quickScenario)
+	out, err := runSim(t, "--gateway", "envoy", "--scale", "10", "--wasm", plugintest.EnvoyPath(t), file)
+	require.NoError(t, err)
+	assert.Regexp(t, `PASS quick \(3 of 3 expectations, 10s on Envoy .* at 10× in .*, moments exact to .*\)`, out)
+}
+
+func TestSimSaysWhatCannotBePlayedOnARealEnvoy(t *testing.T) {
+	plugintest.EnvoyBinary(t)
+	file := scenarioFile(t, "jump.yaml", quickScenario+"events: [{at: 1s, wall_jump: {by: 1h}}]\n")
+	_, err := runSim(t, "--gateway", "envoy", "--wasm", plugintest.EnvoyPath(t), file)
+	requireExitCode(t, err, misused)
+	require.EqualError(t, err, file+": events[0].wall_jump: the clock of this machine is not moved")
+}
+
+// Without Envoy, one line says what to do.
+func TestSimSaysThatEnvoyIsMissing(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	_, err := runSim(t, "--gateway", "envoy", scenarioFile(t, "quick.yaml", quickScenario))
+	requireExitCode(t, err, misused)
+	assert.NotContains(t, err.Error(), "\n")
+	assert.Contains(t, err.Error(), "Envoy")
+}

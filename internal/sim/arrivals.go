@@ -1,68 +1,103 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
-// arrivals is one traffic at work: it puts its requests into the queue, each
-// arrival the next one.
-type arrivals struct {
-	m       *simulation
+// Arrival is a request that comes to the gateway.
+type Arrival struct {
+	At      time.Duration
+	Traffic *Traffic
+	Worker  int // which it falls to
+}
+
+// Arrivals lists what the traffic sends on so many workers, in the order of its arrival. The
+// same seed gives the same list, whatever gateway it is for.
+func (s *Scenario) Arrivals(workers int, seed uint64) []Arrival {
+	var all []Arrival
+	for _, source := range s.sources(workers, seed) {
+		for a, more := source.next(); more && a.At <= time.Duration(s.Duration); a, more = source.next() {
+			all = append(all, a)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Arrival) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// source is one traffic at work, or with spread each what it sends to one worker.
+type source struct {
 	traffic *Traffic
 	random  *rand.Rand
 	worker  func(n int) int // which worker the n-th request falls to
 	n       int
+	last    time.Duration // the arrival before the next one
 }
 
-// startTraffic starts one stream of arrivals, or with spread each one for every
-// worker.
-func (m *simulation) startTraffic(t *Traffic) {
-	if t.Spread != "each" {
-		random := m.random("traffic " + t.Name)
-		m.start(&arrivals{m: m, traffic: t, random: random, worker: spread(t, m.options.Workers, random)})
-		return
+// sources are those of all traffic.
+func (s *Scenario) sources(workers int, seed uint64) []*source {
+	var all []*source
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		if t.Spread != "each" {
+			random := newRandom(seed, "traffic "+t.Name)
+			all = append(all, newSource(t, random, spread(t, workers, random)))
+			continue
+		}
+		for worker := range workers {
+			random := newRandom(seed, fmt.Sprintf("traffic %s worker %d", t.Name, worker))
+			all = append(all, newSource(t, random, func(int) int { return worker }))
+		}
 	}
-	for worker := range m.options.Workers {
-		m.start(&arrivals{
-			m: m, traffic: t,
-			random: m.random(fmt.Sprintf("traffic %s worker %d", t.Name, worker)),
-			worker: func(int) int { return worker },
-		})
-	}
+	return all
 }
 
-func (m *simulation) start(a *arrivals) { a.schedule(time.Duration(a.traffic.From)) }
+func newSource(t *Traffic, random *rand.Rand, worker func(n int) int) *source {
+	return &source{traffic: t, random: random, worker: worker, last: time.Duration(t.From)}
+}
 
-// schedule puts the next arrival into the queue. Moments are computed from the
-// first one on, so that three requests a second are three, not 3.000000009.
-func (a *arrivals) schedule(previous time.Duration) {
-	moment, more := a.next(previous)
+// next returns the next arrival, if there is one more.
+func (s *source) next() (a Arrival, more bool) {
+	moment, more := s.moment()
 	if !more {
-		return
+		return Arrival{}, false
 	}
-	a.m.queue.at(moment, func() error {
-		worker := a.worker(a.n)
-		a.n++
-		a.schedule(moment)
-		return a.m.arrive(a.traffic, worker)
-	})
+	a = Arrival{At: moment, Traffic: s.traffic, Worker: s.worker(s.n)}
+	s.n++
+	s.last = moment
+	return a, true
 }
 
-func (a *arrivals) next(previous time.Duration) (moment time.Duration, more bool) {
-	t := a.traffic
+// moment is when the next request comes. It is computed from the first one on, so that three
+// requests a second are three, not 3.000000009.
+func (s *source) moment() (moment time.Duration, more bool) {
+	t := s.traffic
 	from := time.Duration(t.From)
 	switch {
 	case t.Burst > 0:
-		return from + share(time.Duration(t.Over), a.n, t.Burst), a.n < t.Burst
+		return from + share(time.Duration(t.Over), s.n, t.Burst), s.n < t.Burst
 	case t.Arrivals == "poisson":
-		moment = previous + time.Duration(a.random.ExpFloat64()/t.Rate*float64(time.Second)).Truncate(time.Microsecond)
+		moment = s.last + time.Duration(s.random.ExpFloat64()/t.Rate*float64(time.Second)).Truncate(time.Microsecond)
 	default:
-		moment = from + time.Duration(float64(a.n)*float64(time.Second)/t.Rate)
+		moment = from + time.Duration(float64(s.n)*float64(time.Second)/t.Rate)
 	}
 	return moment, moment < time.Duration(*t.To)
+}
+
+// schedule puts the next arrival of a source into the queue; each brings the one behind it.
+func (m *simulation) schedule(s *source) {
+	next, more := s.next()
+	if !more {
+		return
+	}
+	m.queue.at(next.At, func() error {
+		m.schedule(s)
+		return m.arrive(next.Traffic, next.Worker)
+	})
 }
 
 // share is n parts of the many that a time is cut into. The product may need more than 64

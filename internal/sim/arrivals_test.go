@@ -12,18 +12,12 @@ import (
 func moments(traffic Traffic, to time.Duration) []time.Duration {
 	end := Duration(to)
 	traffic.To = &end
-	a := &arrivals{traffic: &traffic, random: newRandom(1, "")}
+	s := newSource(&traffic, newRandom(1, ""), func(int) int { return 0 })
 	var all []time.Duration
-	previous := time.Duration(traffic.From)
-	for {
-		moment, more := a.next(previous)
-		if !more {
-			return all
-		}
-		all = append(all, moment)
-		previous = moment
-		a.n++
+	for a, more := s.next(); more; a, more = s.next() {
+		all = append(all, a.At)
 	}
+	return all
 }
 
 func TestAConstantRateDoesNotDrift(t *testing.T) {

@@ -23,17 +23,50 @@ type Block struct {
 	Shortened int
 	Lost      bool // its entry disappeared before its time
 
+	// Where the gateway does not show every move of the end: the end is this moment or later
+	// (0 = Until), and may be later than Until.
+	EarliestEnd time.Duration
+	MayBeLonger bool
+
 	key   blockKey
 	since time.Duration // as the entry says: what tells one block from the next
 }
 
-// ActiveBetween reports whether the endpoint was blocked at any moment of
-// [from, to).
-func (b *Block) ActiveBetween(from, to time.Duration) bool { return b.Seen < to && b.Until > from }
+// ends is the range that the end of the block is in.
+func (b *Block) ends() (earliest, latest time.Duration) {
+	earliest, latest = b.Until, b.Until
+	if b.EarliestEnd > 0 {
+		earliest = min(earliest, b.EarliestEnd)
+	}
+	if b.MayBeLonger {
+		latest = Never
+	}
+	return earliest, latest
+}
+
+// activeIn reports whether the endpoint was blocked at any moment of the window that stays away
+// from its edges by the margin.
+func (b *Block) activeIn(w Window, m margin) bool {
+	end := b.Until
+	switch earliest, latest := b.ends(); {
+	case m.times > 0: // surely
+		end = earliest
+	case m.times < 0: // possibly
+		end = latest
+	}
+	within := w.within(m)
+	return b.Seen < within.to && end > within.from
+}
+
+// lasts reports whether the block may be that long.
+func (b *Block) lasts(long, tolerance time.Duration) bool {
+	earliest, latest := b.ends()
+	return b.Seen+long >= earliest-tolerance && (latest == Never || b.Seen+long <= latest+tolerance)
+}
 
 // blockWatch follows the blocklist through a run.
 type blockWatch struct {
-	log      *eventLog
+	log      *EventLog
 	list     *blocklist.Reader
 	names    map[blockKey]string
 	current  map[blockKey]*Block
@@ -46,7 +79,7 @@ type blockKey struct {
 	observed         bool
 }
 
-func newBlockWatch(s *Scenario, store *wasmhost.SharedData, log *eventLog) *blockWatch {
+func newBlockWatch(s *Scenario, store *wasmhost.SharedData, log *EventLog) *blockWatch {
 	w := &blockWatch{log: log, list: blocklist.NewReader(store), names: map[blockKey]string{}, current: map[blockKey]*Block{}}
 	for _, cluster := range s.Clusters {
 		for _, endpoint := range cluster.Endpoints {
@@ -60,7 +93,7 @@ func newBlockWatch(s *Scenario, store *wasmhost.SharedData, log *eventLog) *bloc
 func (w *blockWatch) look(now time.Duration) {
 	entries, changed, err := w.list.Changed()
 	if err != nil {
-		w.log.line("blocklist unreadable: %v", err)
+		w.log.Line("blocklist unreadable: %v", err)
 	}
 	if !changed {
 		return
@@ -83,7 +116,7 @@ func (w *blockWatch) note(now time.Duration, key blockKey, entry blocklist.Entry
 			w.begin(now, key, entry)
 		}
 	case until != block.Until:
-		w.log.line("block of %s moved from %s to %s", block.Endpoint, shown(block.Until), shown(until))
+		w.log.Line("block of %s moved from %s to %s", block.Endpoint, shown(block.Until), shown(until))
 		if until > block.Until {
 			block.Extended++
 		} else {
@@ -105,7 +138,7 @@ func (w *blockWatch) begin(now time.Duration, key blockKey, entry blocklist.Entr
 	}
 	w.current[key] = block
 	w.episodes = append(w.episodes, block)
-	w.log.line("block of %s: %s", block.Endpoint, block)
+	w.log.Line("block of %s: %s", block.Endpoint, block)
 }
 
 // noteLost finds the blocks whose entries are gone before their time.
@@ -116,7 +149,7 @@ func (w *blockWatch) noteLost(now time.Duration, present map[blockKey]bool) {
 		}
 		block.Lost = true
 		block.Until = now
-		w.log.line("block of %s lost", block.Endpoint)
+		w.log.Line("block of %s lost", block.Endpoint)
 	}
 }
 

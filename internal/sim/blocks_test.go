@@ -27,7 +27,7 @@ func watch(t *testing.T) *watched {
 	s, err := Parse([]byte(minimal))
 	require.NoError(t, err)
 	w := &watched{store: wasmhost.NewSharedData()}
-	w.blockWatch = newBlockWatch(s, w.store, newEventLog(&w.log, func() time.Duration { return w.time }))
+	w.blockWatch = newBlockWatch(s, w.store, NewEventLog(&w.log, func() time.Duration { return w.time }))
 	return w
 }
 
@@ -96,6 +96,6 @@ func TestABlocklistThatCannotBeReadIsLogged(t *testing.T) {
 	w := watch(t)
 	w.store.Set(blocklist.Key, []byte("{"), 0)
 	w.look(0)
-	require.NoError(t, w.blockWatch.log.flush())
+	require.NoError(t, w.blockWatch.log.Flush())
 	assert.Contains(t, w.log.String(), "blocklist unreadable")
 }

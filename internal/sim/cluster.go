@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"time"
 
 	"endpoint-breaker/internal/wasmhost"
 )
@@ -20,16 +19,15 @@ type cluster struct {
 
 // endpoint is one host at work.
 type endpoint struct {
-	Endpoint
+	*Responder
 	cluster *cluster
 	health  string
-	jitter  *rand.Rand
 }
 
 func (m *simulation) addCluster(c *Cluster) {
 	added := &cluster{Cluster: c, random: m.random("balancer " + c.Name)}
 	for _, declared := range c.Endpoints {
-		e := &endpoint{Endpoint: declared, cluster: added, health: "Healthy", jitter: m.random("endpoint " + declared.Name)}
+		e := &endpoint{Responder: NewResponder(declared, m.options.Seed), cluster: added, health: "Healthy"}
 		m.endpoints[declared.Name] = e
 		if !declared.Absent {
 			added.hosts = append(added.hosts, e)
@@ -107,14 +105,6 @@ func (c *cluster) moveToFront(e *endpoint) {
 	}
 	c.remove(e)
 	c.hosts = slices.Insert(c.hosts, 0, e)
-}
-
-func (e *endpoint) answer(complete time.Duration) answer {
-	begun := time.Duration(0) // when the steps began for the last time
-	if repeat := time.Duration(e.Repeat); repeat > 0 {
-		begun = complete - complete%repeat
-	}
-	return e.Latency.answer(complete-begun, e.jitter).after(begun)
 }
 
 func workerName(index int) string {

@@ -47,7 +47,7 @@ type simulation struct {
 	endpoints map[string]*endpoint
 	ticking   map[*wasmhost.Worker]bool
 
-	log    *eventLog
+	log    *EventLog
 	blocks *blockWatch
 	result *Result
 	over   bool
@@ -68,13 +68,13 @@ func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
 		return nil, err
 	}
 	err = m.play(ctx)
-	return m.result, errors.Join(err, m.log.flush(), m.plugin.Close(ctx))
+	return m.result, errors.Join(err, m.log.Flush(), m.plugin.Close(ctx))
 }
 
 // loaded is a run that is about to begin.
 func loaded(ctx context.Context, s *Scenario, o Options) (*simulation, error) {
 	m := newSimulation(s, o)
-	m.log.line("scenario %s, workers %d, seed %d", s.Name, o.Workers, o.Seed)
+	m.log.Line("scenario %s, workers %d, seed %d", s.Name, o.Workers, o.Seed)
 	plugin, err := wasmhost.Load(ctx, wasmhost.Options{
 		Wasm:          o.Wasm,
 		Configuration: string(s.Plugin),
@@ -106,11 +106,11 @@ func newSimulation(s *Scenario, o Options) *simulation {
 		clusters:  map[string]*cluster{},
 		endpoints: map[string]*endpoint{},
 		ticking:   map[*wasmhost.Worker]bool{},
-		result:    &Result{Scenario: s, Workers: o.Workers, metrics: map[string]int64{}, memory: map[int][]memorySize{}},
+		result:    NewResult(s, o.Workers),
 
 		interrupted: map[int]bool{},
 	}
-	m.log = newEventLog(o.Log, m.now)
+	m.log = NewEventLog(o.Log, m.now)
 	for i := range s.Clusters {
 		m.addCluster(&s.Clusters[i])
 	}
@@ -121,11 +121,11 @@ func newSimulation(s *Scenario, o Options) *simulation {
 // in flight then stays unfinished.
 func (m *simulation) play(ctx context.Context) error {
 	m.startTicks()
-	for i := range m.scenario.Traffic {
-		m.startTraffic(&m.scenario.Traffic[i])
+	for _, source := range m.scenario.sources(m.options.Workers, m.options.Seed) {
+		m.schedule(source)
 	}
 	for _, event := range m.scenario.Events {
-		for _, moment := range event.moments(m.scenario.Duration) {
+		for _, moment := range event.Moments(m.scenario.Duration) {
 			m.queue.at(moment, func() error { return m.runEvent(ctx, event) })
 		}
 	}
@@ -166,7 +166,7 @@ func (m *simulation) runEvent(ctx context.Context, e Event) error {
 	if err != nil {
 		return err
 	}
-	m.log.line("event %s", what)
+	m.log.Line("event %s", what)
 	return what.run(ctx, m)
 }
 
@@ -199,7 +199,7 @@ func (m *simulation) tick(worker *wasmhost.Worker, index int) error {
 		period = worker.TickPeriod()
 	}
 	if size := worker.MemoryBytes(); m.result.noteMemory(index, m.now(), size) {
-		m.log.line("%s has %d bytes of memory", workerName(index), size)
+		m.log.Line("%s has %d bytes of memory", workerName(index), size)
 	}
 	if period == 0 {
 		m.ticking[worker] = false
@@ -215,8 +215,8 @@ func (m *simulation) pluginLogs(line wasmhost.LogLine) {
 	if m.over {
 		return
 	}
-	m.log.line("%s", strings.ReplaceAll(line.String(), "\n", " | "))
-	m.result.pluginLog = append(m.result.pluginLog, line.Message)
+	m.log.Line("%s", strings.ReplaceAll(line.String(), "\n", " | "))
+	m.result.PluginLog = append(m.result.PluginLog, line.Message)
 }
 
 // rewriteBlocklist is another worker's write: same value, new CAS number.
@@ -245,7 +245,7 @@ func (m *simulation) tickOthers(interrupted int) {
 func (m *simulation) finish() {
 	m.over = true
 	for _, metric := range m.plugin.Metrics() {
-		m.result.metrics[metric.Name] = metric.Value
+		m.result.Metrics[metric.Name] = metric.Value
 	}
 	for i := range m.plugin.Workers() {
 		if m.plugin.Worker(i).Trapped() != nil {

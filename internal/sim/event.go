@@ -36,8 +36,8 @@ type action interface {
 	String() string // for the log
 }
 
-// moments returns when the event happens in a run of that length.
-func (e Event) moments(end Duration) []time.Duration {
+// Moments returns when the event happens in a run of that length.
+func (e Event) Moments(end Duration) []time.Duration {
 	moments := []time.Duration{time.Duration(*e.At)}
 	if e.Every == 0 {
 		return moments
@@ -69,6 +69,15 @@ func (e Event) validateTimes(end Duration) error {
 	default:
 		return nil
 	}
+}
+
+// String describes the event for the log.
+func (e Event) String() string {
+	_, what, err := e.action()
+	if err != nil {
+		return err.Error() // no scenario with it is ever read
+	}
+	return what.String()
 }
 
 // action returns what the event does, and what the file calls that.
@@ -113,8 +122,8 @@ func (c *Configure) run(ctx context.Context, m *simulation) error {
 	var trap *wasmhost.TrapError // counted at the end, like any other
 	switch {
 	case errors.As(err, &refused):
-		m.result.noteRefusal(m.now(), whyRefused(refused))
-		m.log.line("configuration refused")
+		m.result.NoteRefusal(m.now(), whyRefused(refused))
+		m.log.Line("configuration refused")
 	case err != nil && !errors.As(err, &trap):
 		return err
 	}

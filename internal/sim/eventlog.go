@@ -7,31 +7,32 @@ import (
 	"time"
 )
 
-// eventLog writes one line an event: seconds since the start of the run, then
+// EventLog writes one line an event: seconds since the start of the run, then
 // what happened. Nothing in it depends on when or where the run was played.
-type eventLog struct {
+type EventLog struct {
 	to  *bufio.Writer
 	now func() time.Duration
 }
 
-// newEventLog returns a log that writes nothing when there is no writer.
-func newEventLog(to io.Writer, now func() time.Duration) *eventLog {
+// NewEventLog returns a log that asks for the time of the run at every line, and writes nothing
+// when there is no writer.
+func NewEventLog(to io.Writer, now func() time.Duration) *EventLog {
 	if to == nil {
-		return &eventLog{}
+		return &EventLog{}
 	}
-	return &eventLog{to: bufio.NewWriter(to), now: now}
+	return &EventLog{to: bufio.NewWriter(to), now: now}
 }
 
-// line writes a line. An error of the writer turns up in flush.
-func (l *eventLog) line(format string, args ...any) {
+// Line writes a line. An error of the writer turns up in Flush.
+func (l *EventLog) Line(format string, args ...any) {
 	if l.to == nil {
 		return
 	}
 	_, _ = fmt.Fprintf(l.to, "%12.6f "+format+"\n", append([]any{l.now().Seconds()}, args...)...)
 }
 
-// flush hands on what is still buffered.
-func (l *eventLog) flush() error {
+// Flush hands on what is still buffered.
+func (l *EventLog) Flush() error {
 	if l.to == nil {
 		return nil
 	}

@@ -44,6 +44,8 @@ type Verdict struct {
 	OK   bool
 	What string // what was expected
 	Seen string // what there was
+	// Unseen: the gateway does not show it, and Seen says why. Nothing is held against it.
+	Unseen bool
 }
 
 // Verdicts judges every expectation of the scenario. Behind them come those
@@ -52,9 +54,15 @@ type Verdict struct {
 func (r *Result) Verdicts() []Verdict {
 	var verdicts []Verdict
 	for _, expectation := range append(r.Scenario.Expect, r.Scenario.unstated()...) {
-		if _, what, err := expectation.condition(); err == nil {
-			verdicts = append(verdicts, what.check(r))
+		kind, what, err := expectation.condition()
+		if err != nil {
+			continue // no scenario with it is ever read
 		}
+		verdict := what.check(r)
+		if why, unseen := r.Unseen[kind]; unseen {
+			verdict.OK, verdict.Unseen, verdict.Seen = true, true, "nothing: "+why
+		}
+		verdicts = append(verdicts, verdict)
 	}
 	return verdicts
 }
@@ -119,12 +127,6 @@ func valueOf[T any](given *T) T {
 	return *given
 }
 
-func (b Bounds) hold(n int64) bool {
-	return (b.Exactly == nil || n == *b.Exactly) &&
-		(b.AtLeast == nil || n >= *b.AtLeast) &&
-		(b.AtMost == nil || n <= *b.AtMost)
-}
-
 // String prints the bounds as "exactly 3" or "at least 3 and at most 5".
 func (b Bounds) String() string {
 	var parts []string
@@ -140,8 +142,12 @@ func (b Bounds) String() string {
 }
 
 // verdict judges a number of things by the bounds.
-func (b Bounds) verdict(n int64, things string) Verdict {
-	return Verdict{OK: b.hold(n), What: fmt.Sprintf("%s: %s", things, b), Seen: fmt.Sprint(n)}
+func (b Bounds) verdict(t tally, things string) Verdict {
+	seen := fmt.Sprint(t.seen)
+	if !b.hold(exactly(t.seen)) {
+		seen = t.String() // the range decides
+	}
+	return Verdict{OK: b.hold(t), What: fmt.Sprintf("%s: %s", things, b), Seen: seen}
 }
 
 // Window is a part of the run, from From up to but not including To; by default
@@ -166,12 +172,10 @@ func (w Window) from() time.Duration { return time.Duration(w.From) }
 
 func (w Window) to() time.Duration {
 	if w.To == nil {
-		return never
+		return Never
 	}
 	return time.Duration(*w.To)
 }
-
-func (w Window) holds(moment time.Duration) bool { return moment >= w.from() && moment < w.to() }
 
 // String prints the window behind what it limits: " from 1m0s to 2m0s".
 func (w Window) String() string {

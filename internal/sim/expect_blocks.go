@@ -35,20 +35,18 @@ func (b *Blocked) validate(s *Scenario) error {
 }
 
 func (b *Blocked) check(r *Result) Verdict {
-	blocks := r.blocksOf(b.Endpoint, Window{}, b.Observed)
-	if i := slices.IndexFunc(blocks, b.matches); i >= 0 {
-		return Verdict{OK: true, What: b.what(), Seen: oneOfBlocks(blocks[i], len(blocks))}
+	blocks := r.blocksOf(b.Endpoint, Window{}, b.Observed, r.none())
+	for _, block := range blocks {
+		if b.missedBy(block) <= r.toleranceAt(block.Seen) && b.differences(block, r.Tolerance.Base) == 0 {
+			return Verdict{OK: true, What: b.what(), Seen: oneOfBlocks(block, len(blocks))}
+		}
 	}
-	return Verdict{What: b.what(), Seen: b.nearest(blocks)}
-}
-
-func (b *Blocked) matches(block *Block) bool {
-	return b.missedBy(block) == 0 && b.differences(block) == 0
+	return Verdict{What: b.what(), Seen: b.nearest(blocks, r.Tolerance.Base)}
 }
 
 // missedBy is how far from [after, by] the block begins.
 func (b *Blocked) missedBy(block *Block) time.Duration {
-	by := never
+	by := Never
 	if b.By != nil {
 		by = time.Duration(*b.By)
 	}
@@ -56,10 +54,10 @@ func (b *Blocked) missedBy(block *Block) time.Duration {
 }
 
 // differences counts what is expected of the block besides its beginning and is not so.
-func (b *Blocked) differences(block *Block) int {
+func (b *Blocked) differences(block *Block, tolerance time.Duration) int {
 	n := 0
 	for _, differs := range []bool{
-		b.Lasting != nil && block.Until-block.Seen != time.Duration(*b.Lasting),
+		b.Lasting != nil && !block.lasts(time.Duration(*b.Lasting), tolerance),
 		b.Reason != "" && block.Reason != b.Reason,
 		b.Strikes != 0 && block.Strikes != b.Strikes,
 	} {
@@ -72,12 +70,12 @@ func (b *Blocked) differences(block *Block) int {
 
 // nearest shows the block that comes closest to what is expected: in time, then in what
 // else is said of it.
-func (b *Blocked) nearest(blocks []*Block) string {
+func (b *Blocked) nearest(blocks []*Block, tolerance time.Duration) string {
 	if len(blocks) == 0 {
 		return "no block"
 	}
 	nearest := slices.MinFunc(blocks, func(one, other *Block) int {
-		return cmp.Or(cmp.Compare(b.missedBy(one), b.missedBy(other)), cmp.Compare(b.differences(one), b.differences(other)))
+		return cmp.Or(cmp.Compare(b.missedBy(one), b.missedBy(other)), cmp.Compare(b.differences(one, tolerance), b.differences(other, tolerance)))
 	})
 	if len(blocks) == 1 {
 		return nearest.name()
@@ -127,7 +125,7 @@ func (n *NeverBlocked) check(r *Result) Verdict {
 	}
 	var found []*Block
 	for _, name := range names {
-		found = append(found, r.blocksOf(name, n.Window, false)...)
+		found = append(found, r.blocksOf(name, n.Window, false, r.surely())...)
 	}
 	what := who + " is ever blocked" + n.Window.String()
 	if len(n.Endpoints) > 0 {
@@ -152,8 +150,9 @@ func (b *Blocks) validate(s *Scenario) error {
 }
 
 func (b *Blocks) check(r *Result) Verdict {
-	found := r.blocksOf(b.Endpoint, b.Window, false)
-	verdict := b.verdict(int64(len(found)), strings.TrimSpace("blocks of "+orElse(b.Endpoint, "all endpoints")+b.Window.String()))
+	number := r.tally(func(m margin) int64 { return int64(len(r.blocksOf(b.Endpoint, b.Window, false, m))) })
+	found := r.blocksOf(b.Endpoint, b.Window, false, r.none())
+	verdict := b.verdict(number, strings.TrimSpace("blocks of "+orElse(b.Endpoint, "all endpoints")+b.Window.String()))
 	if len(found) > 0 {
 		verdict.Seen += ": " + firstOfBlocks(found)
 	}
@@ -186,12 +185,12 @@ func (e *Returned) check(r *Result) Verdict {
 	if e.After > 0 {
 		verdict.What = fmt.Sprintf("%s is back between %s and %s", e.Endpoint, e.After, e.By)
 	}
-	blocks := r.blocksOf(e.Endpoint, Window{}, false)
+	blocks := r.blocksOf(e.Endpoint, Window{}, false, r.none())
 	for _, request := range r.Requests {
 		if request.Endpoint != e.Endpoint || request.Chosen < time.Duration(e.After) || !freeAgain(blocks, request.Chosen) {
 			continue
 		}
-		verdict.OK = request.Chosen <= time.Duration(*e.By)
+		verdict.OK = request.Chosen <= time.Duration(*e.By)+r.toleranceAt(time.Duration(*e.By))
 		verdict.Seen = "first request at " + shown(request.Chosen)
 		return verdict
 	}
@@ -203,10 +202,11 @@ func (e *Returned) check(r *Result) Verdict {
 func freeAgain(blocks []*Block, moment time.Duration) bool {
 	over := false
 	for _, block := range blocks {
-		if block.Seen <= moment && moment < block.Until {
+		end, _ := block.ends()
+		if block.Seen <= moment && moment < end {
 			return false
 		}
-		over = over || block.Until <= moment
+		over = over || end <= moment
 	}
 	return over
 }
@@ -224,7 +224,7 @@ func (b *BlocksLost) check(r *Result) Verdict {
 			lost++
 		}
 	}
-	return b.verdict(lost, "blocks lost before their time")
+	return b.verdict(exactly(lost), "blocks lost before their time")
 }
 
 // BlocksShortened expects how often the end of a block moves nearer. It may not,
@@ -238,15 +238,15 @@ func (b *BlocksShortened) check(r *Result) Verdict {
 	for _, block := range r.Blocks {
 		shortened += int64(block.Shortened)
 	}
-	return b.verdict(shortened, "blocks shortened")
+	return b.verdict(exactly(shortened), "blocks shortened")
 }
 
 // blocksOf finds the blocks of an endpoint, or of all for "", that are active in
-// the window.
-func (r *Result) blocksOf(endpoint string, w Window, observed bool) []*Block {
+// the window and not only within the margin of its edges.
+func (r *Result) blocksOf(endpoint string, w Window, observed bool, m margin) []*Block {
 	var found []*Block
 	for _, block := range r.Blocks {
-		if (endpoint == "" || block.Endpoint == endpoint) && block.Observed == observed && block.ActiveBetween(w.from(), w.to()) {
+		if (endpoint == "" || block.Endpoint == endpoint) && block.Observed == observed && block.activeIn(w, m) {
 			found = append(found, block)
 		}
 	}

@@ -48,7 +48,7 @@ func (e *MetricValue) check(r *Result) Verdict {
 	if e.Cluster != "" {
 		what += " of " + e.Cluster
 	}
-	return e.verdict(r.Metric(e.Name, e.Cluster), what)
+	return e.verdict(r.tallyOfMetric(e.Name, r.Metric(e.Name, e.Cluster)), what)
 }
 
 // SamplesCounted expects how many samples counted: those that neither the
@@ -63,7 +63,7 @@ func (e *SamplesCounted) validate(s *Scenario) error {
 }
 
 func (e *SamplesCounted) check(r *Result) Verdict {
-	verdict := e.verdict(r.Metric("samples", e.Cluster), "samples counted")
+	verdict := e.verdict(exactly(r.Metric("samples", e.Cluster)), "samples counted")
 	verdict.Seen += fmt.Sprintf(
 		" (besides %d in the window of another, %d older than a block)",
 		r.Metric("samples_deduplicated", e.Cluster), r.Metric("samples_stale", e.Cluster),
@@ -86,12 +86,12 @@ func (e *LogLines) validate(*Scenario) error {
 
 func (e *LogLines) check(r *Result) Verdict {
 	n := int64(0)
-	for _, line := range r.pluginLog {
+	for _, line := range r.PluginLog {
 		if strings.Contains(line, e.Contain) {
 			n++
 		}
 	}
-	return e.verdict(n, fmt.Sprintf("log lines with %q", e.Contain))
+	return e.verdict(exactly(n), fmt.Sprintf("log lines with %q", e.Contain))
 }
 
 // Trapped expects how many VMs trap. None may, unless a fault makes them.
@@ -99,7 +99,9 @@ type Trapped struct{ Bounds }
 
 func (e *Trapped) validate(*Scenario) error { return e.Bounds.validate() }
 
-func (e *Trapped) check(r *Result) Verdict { return e.verdict(int64(r.Trapped), "VMs that trapped") }
+func (e *Trapped) check(r *Result) Verdict {
+	return e.verdict(exactly(int64(r.Trapped)), "VMs that trapped")
+}
 
 // MemoryGrowth expects by how many bytes the memory of any one VM grows in the
 // window, as its ticks show it. A VM's memory never gets smaller.
@@ -113,7 +115,7 @@ func (e *MemoryGrowth) validate(s *Scenario) error {
 }
 
 func (e *MemoryGrowth) check(r *Result) Verdict {
-	return e.verdict(int64(r.memoryGrowth(e.Window)), "bytes by which a VM grows"+e.Window.String())
+	return e.verdict(exactly(int64(r.memoryGrowth(e.Window))), "bytes by which a VM grows"+e.Window.String())
 }
 
 // ConfigurationsRefused expects how many configure events the plugin refuses.
@@ -124,7 +126,7 @@ func (e *ConfigurationsRefused) validate(*Scenario) error {
 }
 
 func (e *ConfigurationsRefused) check(r *Result) Verdict {
-	verdict := e.verdict(int64(r.ConfigurationsRefused), "configurations refused")
+	verdict := e.verdict(exactly(int64(r.ConfigurationsRefused)), "configurations refused")
 	if len(r.whyRefused) == 0 {
 		return verdict
 	}

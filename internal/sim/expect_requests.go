@@ -27,10 +27,16 @@ func (e *Requests) validate(s *Scenario) error {
 }
 
 func (e *Requests) check(r *Result) Verdict {
-	n := r.count(func(q *Request) bool {
-		return e.holds(q.Arrived) && ofTraffic(q, e.Traffic) && (e.Outcome == "" || orElse(q.Outcome, "unfinished") == Outcome(e.Outcome))
+	t := r.tallyRequests(func(m margin) func(*Request) bool {
+		if e.Outcome == "" {
+			m = r.none() // when they arrive is the file's own doing
+		}
+		within := e.within(m)
+		return func(q *Request) bool {
+			return within.holds(q.Arrived) && ofTraffic(q, e.Traffic) && (e.Outcome == "" || orElse(q.Outcome, "unfinished") == Outcome(e.Outcome))
+		}
 	})
-	return e.verdict(n, describe(orElse(e.Outcome, "arriving")+" requests", e.Traffic, e.Window))
+	return e.verdict(t, describe(orElse(e.Outcome, "arriving")+" requests", e.Traffic, e.Window))
 }
 
 // RequestsTo expects how many requests, or which share of the cluster's, go to
@@ -60,39 +66,43 @@ func (e *RequestsTo) validate(s *Scenario) error {
 }
 
 func (e *RequestsTo) check(r *Result) Verdict {
-	n := r.count(func(q *Request) bool { return q.Endpoint == e.Endpoint && e.concerns(q) })
-	if e.Bounds.given() {
-		return e.verdict(n, describe("requests to "+e.Endpoint, e.Traffic, e.Window))
-	}
 	cluster := r.Scenario.clusterOf(e.Endpoint)
-	all := r.count(func(q *Request) bool { return q.Cluster == cluster && e.concerns(q) })
-	return e.shareVerdict(n, all)
-}
-
-func (e *RequestsTo) concerns(q *Request) bool {
-	return q.Endpoint != "" && e.holds(q.Chosen) && ofTraffic(q, e.Traffic)
-}
-
-func (e *RequestsTo) shareVerdict(n, all int64) Verdict {
-	var limits []string
-	share := Percent(0)
-	if all > 0 {
-		share = Percent(100 * float64(n) / float64(all))
+	its := r.tallyRequests(func(m margin) func(*Request) bool {
+		within := e.within(m)
+		return func(q *Request) bool {
+			return q.Endpoint == e.Endpoint && within.holds(q.Chosen) && ofTraffic(q, e.Traffic)
+		}
+	})
+	if e.Bounds.given() {
+		return e.verdict(its, describe("requests to "+e.Endpoint, e.Traffic, e.Window))
 	}
-	ok := all > 0
+	others := r.tallyRequests(func(m margin) func(*Request) bool {
+		within := e.within(m)
+		return func(q *Request) bool {
+			return q.Cluster == cluster && q.Endpoint != e.Endpoint && within.holds(q.Chosen) && ofTraffic(q, e.Traffic)
+		}
+	})
+	return e.shareVerdict(its, others)
+}
+
+func (e *RequestsTo) shareVerdict(its, others tally) Verdict {
+	var limits []string
+	least, share, most := its.share(others)
+	all := its.seen + others.seen
+	ok, exact := all > 0, all > 0
 	if e.ShareAtLeast != nil {
 		limits = append(limits, "at least "+e.ShareAtLeast.String())
-		ok = ok && share >= *e.ShareAtLeast
+		ok, exact = ok && most >= *e.ShareAtLeast, exact && share >= *e.ShareAtLeast
 	}
 	if e.ShareAtMost != nil {
 		limits = append(limits, "at most "+e.ShareAtMost.String())
-		ok = ok && share <= *e.ShareAtMost
+		ok, exact = ok && least <= *e.ShareAtMost, exact && share <= *e.ShareAtMost
 	}
-	return Verdict{
-		OK:   ok,
-		What: describe("share of "+e.Endpoint, e.Traffic, e.Window) + ": " + strings.Join(limits, " and "),
-		Seen: fmt.Sprintf("%s (%d of %d)", share, n, all),
+	seen := fmt.Sprintf("%s (%d of %d)", share, its.seen, all)
+	if !exact && least != most {
+		seen += fmt.Sprintf(", %s to %s by the tolerance", least, most)
 	}
+	return Verdict{OK: ok, What: describe("share of "+e.Endpoint, e.Traffic, e.Window) + ": " + strings.Join(limits, " and "), Seen: seen}
 }
 
 // Refusals expects how many requests the plugin keeps from every endpoint: those
@@ -107,9 +117,10 @@ func (e *Refusals) validate(s *Scenario) error {
 }
 
 func (e *Refusals) check(r *Result) Verdict {
-	refused := r.count(func(q *Request) bool { return e.holds(q.Arrived) && q.Outcome == Refused })
-	held := r.count(func(q *Request) bool { return e.holds(q.Arrived) && q.Held() })
-	verdict := e.verdict(refused+held, describe("requests refused or held by the plugin", "", e.Window))
+	window := e.within(r.none())
+	refused := r.count(func(q *Request) bool { return window.holds(q.Arrived) && q.Outcome == Refused })
+	held := r.count(func(q *Request) bool { return window.holds(q.Arrived) && q.Held() })
+	verdict := e.verdict(exactly(refused+held), describe("requests refused or held by the plugin", "", e.Window))
 	if held > 0 {
 		verdict.Seen = fmt.Sprintf("%d refused, %d held", refused, held)
 	}
@@ -128,8 +139,9 @@ func (e *ClientErrors) validate(s *Scenario) error {
 }
 
 func (e *ClientErrors) check(r *Result) Verdict {
-	n := r.count(func(q *Request) bool { return e.holds(q.Arrived) && q.Status >= 500 })
-	return e.verdict(n, describe("answers with status 5xx", "", e.Window))
+	window := e.within(r.none())
+	n := r.count(func(q *Request) bool { return window.holds(q.Arrived) && q.Status >= 500 })
+	return e.verdict(exactly(n), describe("answers with status 5xx", "", e.Window))
 }
 
 // SlowRequests expects how many requests that arrive in the window wait at least
@@ -157,10 +169,13 @@ func (e *SlowRequests) validate(s *Scenario) error {
 }
 
 func (e *SlowRequests) check(r *Result) Verdict {
-	n := r.count(func(q *Request) bool {
-		return e.holds(q.Arrived) && ofTraffic(q, e.Traffic) && q.Waited(r.end()) >= time.Duration(e.LongerThan)
+	t := r.tallyRequests(func(m margin) func(*Request) bool {
+		within, wait := e.within(m), time.Duration(e.LongerThan)+m.ofDurations()
+		return func(q *Request) bool {
+			return within.holds(q.Arrived) && ofTraffic(q, e.Traffic) && q.Waited(r.end()) >= wait
+		}
 	})
-	return e.verdict(n, describe(fmt.Sprintf("requests that wait %s or longer", e.LongerThan), e.Traffic, e.Window))
+	return e.verdict(t, describe(fmt.Sprintf("requests that wait %s or longer", e.LongerThan), e.Traffic, e.Window))
 }
 
 func (r *Result) count(is func(*Request) bool) int64 {

@@ -23,9 +23,9 @@ func judged(t *testing.T, expectation string) *Result {
 		}
 	}
 	held := request("", 30, 1, Left, 0)
-	held.Chosen, held.FirstByte = never, never
+	held.Chosen, held.FirstByte = Never, Never
 	refused := request("", 31, 0, Refused, 503)
-	refused.Chosen, refused.FirstByte = never, never
+	refused.Chosen, refused.FirstByte = Never, Never
 	return &Result{
 		Scenario: s, Workers: 1,
 		Requests: []*Request{
@@ -34,20 +34,20 @@ func judged(t *testing.T, expectation string) *Result {
 			held, refused,
 			request("B", 40, 1, Answered, 500),
 			request("A", 56, 2, Answered, 200),
-			{Traffic: chat, Cluster: "llm", Endpoint: "B", Arrived: seconds(59), Complete: seconds(59), Chosen: seconds(59), FirstByte: never, Ended: never},
+			{Traffic: chat, Cluster: "llm", Endpoint: "B", Arrived: seconds(59), Complete: seconds(59), Chosen: seconds(59), FirstByte: Never, Ended: Never},
 		},
 		Blocks: []*Block{
 			{Cluster: "llm", Endpoint: "A", Seen: seconds(10), Until: seconds(55), Strikes: 2, Reason: "headers", Shortened: 1},
 			{Cluster: "llm", Endpoint: "B", Seen: seconds(10), Until: seconds(55), Strikes: 1, Reason: "headers", Observed: true, Lost: true},
 		},
-		metrics: map[string]int64{
+		Metrics: map[string]int64{
 			"endpoint_breaker.metric.panics":                                        2,
 			"endpoint_breaker.upstream.llm.model.metric.samples":                    3,
 			"endpoint_breaker.upstream.llm.model.metric.samples_deduplicated":       39,
 			"endpoint_breaker.upstream.llm.model.metric.bypasses_enforced":          4,
 			"endpoint_breaker.upstream.somebody_elses.model.metric.blocks_enforced": 9,
 		},
-		pluginLog: []string{"endpoint-breaker block endpoint=A", "endpoint-breaker bypass"},
+		PluginLog: []string{"endpoint-breaker block endpoint=A", "endpoint-breaker bypass"},
 		memory: map[int][]memorySize{
 			0: {{seconds(0), 1000}, {seconds(9), 1500}, {seconds(20), 1600}, {seconds(40), 1900}},
 			1: {{seconds(0), 1000}, {seconds(30), 1200}},

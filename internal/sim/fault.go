@@ -103,7 +103,7 @@ func (f *Fault) run(_ context.Context, m *simulation) error {
 			return wasmhost.Fault{}
 		}
 		left--
-		m.log.line("fault in %s of %s", call.Name, workerName(call.Worker))
+		m.log.Line("fault in %s of %s", call.Name, workerName(call.Worker))
 		return f.effect(m, call)
 	})
 	if f.For > 0 {

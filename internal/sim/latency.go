@@ -31,25 +31,47 @@ type Step struct {
 	Status int  `json:"status"` // of the answers; by default 200
 }
 
-// never is the moment of what does not happen.
-const never = time.Duration(math.MaxInt64)
+// Never is the moment of what does not happen.
+const Never = time.Duration(math.MaxInt64)
 
-// answer is when one request's response arrives, as moments of the run. With
-// never, nothing arrives.
-type answer struct {
-	headers, firstChunk, total time.Duration
-	status                     int
-	never                      bool
+// Answer is when one request's response arrives, as moments of the run. What is Never does not
+// arrive: without headers, nothing does.
+type Answer struct {
+	Headers, FirstChunk, Total time.Duration
+	Status                     int
 }
 
+func noAnswer() Answer { return Answer{Headers: Never, FirstChunk: Never, Total: Never} }
+
 // after moves an answer by that much.
-func (a answer) after(begun time.Duration) answer {
-	for _, moment := range [...]*time.Duration{&a.headers, &a.firstChunk, &a.total} {
-		if *moment != never {
+func (a Answer) after(begun time.Duration) Answer {
+	for _, moment := range [...]*time.Duration{&a.Headers, &a.FirstChunk, &a.Total} {
+		if *moment != Never {
 			*moment += begun
 		}
 	}
 	return a
+}
+
+// Responder is an endpoint at work, which answers as its latency says.
+type Responder struct {
+	Endpoint
+	jitter *rand.Rand
+}
+
+// NewResponder returns the endpoint with its own random numbers of the seed.
+func NewResponder(e Endpoint, seed uint64) *Responder {
+	return &Responder{Endpoint: e, jitter: newRandom(seed, "endpoint "+e.Name)}
+}
+
+// Answer says when the response to a request that is complete at the moment of the run
+// arrives. Not for several goroutines at once.
+func (r *Responder) Answer(complete time.Duration) Answer {
+	begun := time.Duration(0) // when the steps began for the last time
+	if repeat := time.Duration(r.Repeat); repeat > 0 {
+		begun = complete - complete%repeat
+	}
+	return r.Latency.answer(complete-begun, r.jitter).after(begun)
 }
 
 // times are the three times of a step, in the order in which they pass.
@@ -74,17 +96,17 @@ func (l *Latency) UnmarshalJSON(raw []byte) error {
 
 // answer says when the response to a request that is complete at the given
 // moment arrives.
-func (l Latency) answer(complete time.Duration, rng *rand.Rand) answer {
+func (l Latency) answer(complete time.Duration, rng *rand.Rand) Answer {
 	i, stalled := l.serving(complete)
 	if stalled || l[i].Hang {
-		return answer{never: true}
+		return noAnswer()
 	}
 	took := l.timesAt(i, complete).scaled(l[i].Jitter, rng)
-	got := answer{status: l[i].Status}
-	for j, moment := range [...]*time.Duration{&got.headers, &got.firstChunk, &got.total} {
+	got := Answer{Status: l[i].Status}
+	for j, moment := range [...]*time.Duration{&got.Headers, &got.FirstChunk, &got.Total} {
 		at, reached := l.afterStalls(complete, complete+took[j])
 		if !reached && j == 0 {
-			return answer{never: true}
+			return noAnswer()
 		}
 		*moment = at
 	}
@@ -128,7 +150,7 @@ func (l Latency) afterStalls(start, due time.Duration) (moment time.Duration, re
 			continue
 		}
 		if i+1 == len(l) {
-			return never, false
+			return Never, false
 		}
 		if end := time.Duration(l[i+1].From); start < end {
 			due += end - max(start, from)

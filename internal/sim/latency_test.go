@@ -55,10 +55,10 @@ func TestAnAnswerComesWhenItsStepSays(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := latencyOf(t, c.latency).answer(seconds(c.complete), newRandom(1, ""))
-			assert.Equal(t, c.want < 0, got.never)
-			if !got.never {
-				assert.Equal(t, seconds(c.want), got.headers)
-				assert.Equal(t, got.headers, got.total)
+			assert.Equal(t, c.want < 0, got.Headers == Never)
+			if got.Headers != Never {
+				assert.Equal(t, seconds(c.want), got.Headers)
+				assert.Equal(t, got.Headers, got.Total)
 			}
 		})
 	}
@@ -67,17 +67,17 @@ func TestAnAnswerComesWhenItsStepSays(t *testing.T) {
 func TestTheThreeTimesOfAnAnswer(t *testing.T) {
 	l := latencyOf(t, "[{from: 0s, headers: 1s, first_chunk: 5s, total: 20s}, {from: 10s, stall: true}]")
 	got := l.answer(seconds(2), newRandom(1, ""))
-	assert.Equal(t, seconds(3), got.headers)
-	assert.Equal(t, seconds(7), got.firstChunk)
-	assert.Equal(t, never, got.total, "the endpoint stops in the middle of the answer")
+	assert.Equal(t, seconds(3), got.Headers)
+	assert.Equal(t, seconds(7), got.FirstChunk)
+	assert.Equal(t, Never, got.Total, "the endpoint stops in the middle of the answer")
 }
 
 func TestJitterScalesAnAnswer(t *testing.T) {
 	l := latencyOf(t, "[{from: 0s, headers: 10s, jitter: 20%}]")
 	random := newRandom(1, "")
-	shortest, longest := never, time.Duration(0)
+	shortest, longest := Never, time.Duration(0)
 	for range 1000 {
-		took := l.answer(0, random).headers
+		took := l.answer(0, random).Headers
 		shortest, longest = min(shortest, took), max(longest, took)
 	}
 	assert.InDelta(t, 8, shortest.Seconds(), 0.1)
@@ -85,13 +85,13 @@ func TestJitterScalesAnAnswer(t *testing.T) {
 }
 
 func TestStepsThatRepeatStartOver(t *testing.T) {
-	e := endpoint{Endpoint: Endpoint{
+	e := NewResponder(Endpoint{
 		Repeat:  Duration(seconds(100)),
 		Latency: latencyOf(t, "[{from: 0s, headers: 1s}, {from: 60s, headers: 90s, total: 95s}, {from: 80s, hang: true}]"),
-	}}
+	}, 1)
 	for complete, want := range map[float64]float64{0: 1, 59: 60, 60: 150, 100: 101, 159: 160, 960: 1050} {
-		assert.Equal(t, seconds(want), e.answer(seconds(complete)).headers, complete)
+		assert.Equal(t, seconds(want), e.Answer(seconds(complete)).Headers, complete)
 	}
-	assert.Equal(t, seconds(1055), e.answer(seconds(960)).total)
-	assert.True(t, e.answer(seconds(999)).never)
+	assert.Equal(t, seconds(1055), e.Answer(seconds(960)).Total)
+	assert.Equal(t, noAnswer(), e.Answer(seconds(999)))
 }

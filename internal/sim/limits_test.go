@@ -46,7 +46,7 @@ func TestAnEventsOccurrencesAreCountedAsTheyHappen(t *testing.T) {
 		{At: &ten, Every: Duration(time.Second)},
 		{At: new(Duration), Every: 1, Until: new(Duration)},
 	} {
-		assert.EqualValues(t, len(e.moments(Duration(10*time.Second))), e.occurrences(Duration(10*time.Second)), e)
+		assert.EqualValues(t, len(e.Moments(Duration(10*time.Second))), e.occurrences(Duration(10*time.Second)), e)
 	}
 }
 

@@ -15,15 +15,22 @@ import (
 // whyRefused is the plugin's reason for a refusal, with its place in the scenario.
 func whyRefused(refused *wasmhost.ConfigurationRefusedError) string {
 	for _, line := range refused.Lines {
-		if _, reason, found := strings.Cut(line.Message, "endpoint-breaker config refused: "); found {
-			return inPlugin(reason)
+		if reason, found := RefusalReason(line.Message); found {
+			return reason
 		}
 	}
 	return refused.Error()
 }
 
-// noteRefusal counts a refused configuration and keeps the reasons of the first ones.
-func (r *Result) noteRefusal(now time.Duration, why string) {
+// RefusalReason finds the plugin's reason for a refusal in a line of its log, with its place in
+// the scenario.
+func RefusalReason(logLine string) (reason string, found bool) {
+	_, reason, found = strings.Cut(logLine, "endpoint-breaker config refused: ")
+	return inPlugin(reason), found
+}
+
+// NoteRefusal counts a refused configuration and keeps the reasons of the first ones.
+func (r *Result) NoteRefusal(now time.Duration, why string) {
 	const kept = 3
 	r.ConfigurationsRefused++
 	if len(r.whyRefused) < kept {
@@ -35,7 +42,7 @@ func (r *Result) noteRefusal(now time.Duration, why string) {
 // they are once each.
 func (r *Result) warnings() []string {
 	var warnings []string
-	for _, line := range r.pluginLog {
+	for _, line := range r.PluginLog {
 		_, warning, found := strings.Cut(line, "endpoint-breaker config warning: ")
 		if found && !slices.Contains(warnings, inPlugin(warning)) {
 			warnings = append(warnings, inPlugin(warning))

@@ -37,28 +37,42 @@ func (r *Result) Write(w io.Writer, took time.Duration) error {
 	p.warnings(r.warnings())
 	p.table(r.blockRows())
 	p.table(r.endpointRows())
-	verdicts := r.Verdicts()
-	held := 0
+	held, judged := 0, 0
 	p.line("")
-	for _, v := range verdicts {
-		if v.OK {
+	for _, v := range r.Verdicts() {
+		if !v.Unseen {
+			judged++
+		}
+		if v.OK && !v.Unseen {
 			held++
 		}
 		p.line("  %s", v)
 	}
 	word := "PASS"
-	if held < len(verdicts) {
+	if held < judged {
 		word = "FAIL"
 		p.why(r.Scenario.Description)
 	}
-	p.line("\n%s %s (%d of %d expectations, simulated %s in %s)", word, r.Title(), held, len(verdicts), r.Scenario.Duration, took.Round(10*time.Millisecond))
+	p.line("\n%s %s (%d of %d expectations, %s)", word, r.Title(), held, judged, r.played(took))
 	return p.err
+}
+
+// played says how the run was played, and how long that took.
+func (r *Result) played(took time.Duration) string {
+	took = took.Round(10 * time.Millisecond)
+	if r.Gateway == "" {
+		return fmt.Sprintf("simulated %s in %s", r.Scenario.Duration, took)
+	}
+	return fmt.Sprintf("%s on %s in %s, moments exact to %s", r.Scenario.Duration, r.Gateway, took, shown(r.toleranceAt(r.end())))
 }
 
 // String prints the expectation with a mark and what was seen.
 func (v Verdict) String() string {
 	mark := "✓"
-	if !v.OK {
+	switch {
+	case v.Unseen:
+		mark = "–"
+	case !v.OK:
 		mark = "✗"
 	}
 	return fmt.Sprintf("%s %s — seen: %s", mark, v.What, v.Seen)
@@ -76,6 +90,9 @@ func (r *Result) blockRows() [][]string {
 		}
 		if b.Lost {
 			notes = append(notes, "LOST")
+		}
+		if earliest, latest := b.ends(); earliest != latest {
+			notes = append(notes, "end not seen")
 		}
 		rows = append(rows, []string{
 			b.Endpoint, shown(b.Seen), shown(b.Until), fmt.Sprint(b.Strikes), b.Reason,

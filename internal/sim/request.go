@@ -39,7 +39,7 @@ func (m *simulation) arrive(t *Traffic, worker int) error {
 		m: m, route: route, cluster: m.clusters[route.Cluster],
 		Request: &Request{
 			Number: len(m.result.Requests) + 1, Traffic: t, Cluster: route.Cluster, Worker: worker,
-			Arrived: m.now(), Complete: never, Chosen: never, FirstByte: never, Ended: never,
+			Arrived: m.now(), Complete: Never, Chosen: Never, FirstByte: Never, Ended: Never,
 		},
 	}
 	m.result.Requests = append(m.result.Requests, x.Request)
@@ -101,7 +101,7 @@ func (x *exchange) filtered(complete bool) error {
 			return err
 		}
 	}
-	if x.Complete != never && x.target != nil && !x.sent {
+	if x.Complete != Never && x.target != nil && !x.sent {
 		x.send()
 	}
 	return nil
@@ -131,30 +131,29 @@ func (x *exchange) send() {
 	if timeout := time.Duration(x.route.Timeout); timeout > 0 {
 		x.later(x.m.now()+timeout, x.timeOut)
 	}
-	if answer := x.target.answer(x.m.now()); !answer.never {
-		x.later(answer.headers, func() error { return x.respond(answer) })
-	}
+	answer := x.target.Answer(x.m.now())
+	x.later(answer.Headers, func() error { return x.respond(answer) })
 }
 
 // respond passes the response headers through the filter, and the rest when it
 // comes.
-func (x *exchange) respond(a answer) error {
+func (x *exchange) respond(a Answer) error {
 	x.begun = true
-	x.Status = a.status
+	x.Status = a.Status
 	x.stream.SetResponseDetails("via_upstream", 0)
-	if _, err := x.stream.ResponseHeaders(responseHeaders(a.status, x.Traffic.ResponseType), false); err != nil {
+	if _, err := x.stream.ResponseHeaders(responseHeaders(a.Status, x.Traffic.ResponseType), false); err != nil {
 		return err
 	}
-	x.later(a.firstChunk, func() error {
+	x.later(a.FirstChunk, func() error {
 		x.FirstByte = x.m.now()
 		_, err := x.stream.ResponseData([]byte(`{"choices":[]}`), false)
 		return err
 	})
-	x.later(a.total, func() error {
+	x.later(a.Total, func() error {
 		if _, err := x.stream.ResponseData(nil, true); err != nil {
 			return err
 		}
-		return x.end(Answered, a.status)
+		return x.end(Answered, a.Status)
 	})
 	return nil
 }
@@ -201,7 +200,7 @@ func (x *exchange) end(outcome Outcome, status int) error {
 
 // later does something at a moment, unless the request is over by then.
 func (x *exchange) later(moment time.Duration, do func() error) {
-	if moment == never {
+	if moment == Never {
 		return
 	}
 	x.m.queue.at(moment, func() error {
@@ -213,7 +212,7 @@ func (x *exchange) later(moment time.Duration, do func() error) {
 }
 
 func (x *exchange) log(format string, args ...any) {
-	x.m.log.line("%s #%d "+format, append([]any{workerName(x.Worker), x.Number}, args...)...)
+	x.m.log.Line("%s #%d "+format, append([]any{workerName(x.Worker), x.Number}, args...)...)
 }
 
 func (x *exchange) requestHeaders() wasmhost.Headers {

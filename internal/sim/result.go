@@ -13,12 +13,24 @@ type Result struct {
 	Blocks   []*Block   // in the order in which they began
 	Trapped  int        // VMs that have trapped
 
+	Metrics   map[string]int64 // the plugin's at the end, by their full names
+	PluginLog []string         // the plugin's lines
+
+	// Gateway is what it was played on, for the report; "" = the embedded one in virtual time.
+	Gateway   string
+	Tolerance Tolerance
+	// Unseen are the kinds of expectations about which the gateway shows nothing, and why.
+	Unseen map[string]string
+
 	ConfigurationsRefused int
 	whyRefused            []string // when and why, the first few
 
-	metrics   map[string]int64
-	memory    map[int][]memorySize // by worker, the base VM too; only where it changed
-	pluginLog []string
+	memory map[int][]memorySize // by worker, the base VM too; only where it changed
+}
+
+// NewResult is a run that has brought nothing yet.
+func NewResult(s *Scenario, workers int) *Result {
+	return &Result{Scenario: s, Workers: workers, Metrics: map[string]int64{}, memory: map[int][]memorySize{}}
 }
 
 // Request is one request and what became of it. Moments that did not come are
@@ -56,7 +68,7 @@ const (
 // its request was complete, when the byte came, the request ended or the given
 // moment was there. It is 0 for a request that never was complete.
 func (r *Request) Waited(now time.Duration) time.Duration {
-	if r.Complete == never {
+	if r.Complete == Never {
 		return 0
 	}
 	return min(r.FirstByte, r.Ended, now) - r.Complete
@@ -64,13 +76,13 @@ func (r *Request) Waited(now time.Duration) time.Duration {
 
 // waits reports whether the request still had no first byte when the run was over.
 func (r *Request) waits() bool {
-	return r.Complete != never && r.FirstByte == never && r.Ended == never
+	return r.Complete != Never && r.FirstByte == Never && r.Ended == Never
 }
 
 // Held reports whether the plugin's filter kept a complete request back, so that
 // it never reached the router.
 func (r *Request) Held() bool {
-	return r.Complete != never && r.Chosen == never && r.Outcome != Refused && r.Outcome != NoHost
+	return r.Complete != Never && r.Chosen == Never && r.Outcome != Refused && r.Outcome != NoHost
 }
 
 // Metric is the value of one of the plugin's metrics at the end of the run: by
@@ -78,14 +90,14 @@ func (r *Request) Held() bool {
 // of a cluster's metric without a cluster is the sum over all of them.
 func (r *Result) Metric(name, cluster string) int64 {
 	if strings.Contains(name, ".") {
-		return r.metrics[name]
+		return r.Metrics[name]
 	}
 	if cluster != "" {
-		return r.metrics[clusterMetric(cluster, name)]
+		return r.Metrics[clusterMetric(cluster, name)]
 	}
-	sum := r.metrics["endpoint_breaker.metric."+name]
+	sum := r.Metrics["endpoint_breaker.metric."+name]
 	for _, c := range r.Scenario.Clusters {
-		sum += r.metrics[clusterMetric(c.Name, name)]
+		sum += r.Metrics[clusterMetric(c.Name, name)]
 	}
 	return sum
 }

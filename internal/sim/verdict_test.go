@@ -58,10 +58,10 @@ func TestTheReportMarksWaitsThatTheEndOfTheRunCutsOff(t *testing.T) {
 }
 
 func TestARequestWaitsOnOnlyWhenItIsCompleteAndNothingHasCome(t *testing.T) {
-	assert.True(t, (&Request{Complete: 1, FirstByte: never, Ended: never}).waits())
-	assert.False(t, (&Request{Complete: never, FirstByte: never, Ended: never}).waits())
-	assert.False(t, (&Request{Complete: 1, FirstByte: 2, Ended: never}).waits())
-	assert.False(t, (&Request{Complete: 1, FirstByte: never, Ended: 2}).waits())
+	assert.True(t, (&Request{Complete: 1, FirstByte: Never, Ended: Never}).waits())
+	assert.False(t, (&Request{Complete: Never, FirstByte: Never, Ended: Never}).waits())
+	assert.False(t, (&Request{Complete: 1, FirstByte: 2, Ended: Never}).waits())
+	assert.False(t, (&Request{Complete: 1, FirstByte: Never, Ended: 2}).waits())
 }
 
 func TestTheReportSaysWhyAFailureMattersWhenTheFileDoes(t *testing.T) {
