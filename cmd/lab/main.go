@@ -1,4 +1,5 @@
-// Command lab shows and tries the plugin as shipped, on an embedded gateway.
+// Command lab shows, tries and compares the plugin as shipped, on a real Envoy and on an embedded
+// gateway.
 package main
 
 import (
@@ -54,8 +55,8 @@ func exitCode(err error) int {
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lab",
-		Short: "show and try endpoint-breaker on an embedded gateway",
-		Long: `Show and try endpoint-breaker on an embedded gateway.
+		Short: "show, try and compare endpoint-breaker, on a real Envoy and an embedded gateway",
+		Long: `Show, try and compare endpoint-breaker, on a real Envoy and an embedded gateway.
 
 The exit code is 0 when everything holds, 1 when something does not, 2 for a call
 that is wrong (an unknown command or flag, a value that cannot be played), and 130
@@ -71,6 +72,7 @@ after Ctrl-C or SIGTERM. A second Ctrl-C ends at once.`,
 	root.AddCommand(
 		failing(demoCommand()),
 		failing(simCommand()),
+		failing(compareCommand()),
 	)
 	return root
 }

@@ -1,0 +1,62 @@
+package compare
+
+import "slices"
+
+// reason says why the breaker is behind, where it is.
+type reason struct {
+	faults, setups []string // nil = any
+	columns        []Column // nil = any
+	why            Words
+}
+
+// reasonFor is the first one that fits.
+func reasonFor(fault, setup string, column Column) (Words, bool) {
+	fits := func(names []string, name string) bool { return names == nil || slices.Contains(names, name) }
+	for _, r := range reasons() {
+		if fits(r.faults, fault) && fits(r.setups, setup) && (r.columns == nil || slices.Contains(r.columns, column)) {
+			return r.why, true
+		}
+	}
+	return Words{}, false
+}
+
+func reasons() []reason {
+	felt := []Column{ColumnLanded, ColumnUntilNone, ColumnP50, ColumnP99, ColumnFailed}
+	return []reason{
+		{
+			faults: []string{"stall"},
+			why: Words{
+				"the breaker times an answer up to its first chunk and does not look at what follows. `stall_threshold` will.",
+				"断路器只计到首个数据块为止，之后的事它不看。将来的 `stall_threshold` 会看。",
+			},
+		},
+		{
+			faults: []string{"long-prompts"},
+			why: Words{
+				"the breaker counts late answers, whatever their share: two long prompts on a healthy endpoint block it. `min_slow_percent` will ask for a share.",
+				"断路器只数迟到的响应，不看占比：健康端点上两个长提示词就足以将它拉黑。将来的 `min_slow_percent` 会要求占比。",
+			},
+		},
+		{
+			setups: []string{softName}, columns: felt,
+			why: Words{
+				"Envoy counts over all workers, the breaker in each of them, and two of its samples lie a window apart. When an ejection ends, Envoy takes requests that got stuck before it for new evidence and soon ejects again, for longer. The breaker gives the endpoint a new trial of a whole threshold every time, and its blocks do not grow yet (`block_ttl_max`). For an endpoint that stays slow that is worse; it is better for one that has healed meanwhile.",
+				"Envoy 跨所有 worker 计数，断路器在每个 worker 内各自计数，而且两个样本要隔开一个窗口。摘除期一到，Envoy 把摘除前就卡住的请求当成新证据，很快再次摘除，而且更久；断路器每次都重新给端点一整个阈值的机会，拉黑时长目前也不增长（`block_ttl_max`）。对一直慢的端点，这样更差；对其间已恢复的端点，这样更好。",
+			},
+		},
+		{
+			setups: []string{"least-request"}, columns: felt,
+			why: Words{
+				"least request avoids an endpoint on which requests pile up from the first second on, without waiting for a threshold, but it never stops sending to it. It is no rival: the breaker leaves balancing to Envoy, whatever its policy, and steps in on top of it.",
+				"最少请求从第一秒起就避开请求堆积的端点，不必等阈值，但它永远不会完全停止派发。二者并不冲突：断路器把均衡交给 Envoy（任何策略都行），自己只在其上介入。",
+			},
+		},
+		{
+			columns: []Column{ColumnFullShare, ColumnKept},
+			why: Words{
+				"a block ends with its time, not with the fault. An endpoint that heals during a block waits for the rest of it, up to `block_ttl`; who never takes an endpoint out has nothing to give back.",
+				"拉黑按时间结束，不随故障结束。在拉黑期内恢复的端点要等到剩余时间走完，最多一个 `block_ttl`；从不摘除端点的，自然也没有什么要归还。",
+			},
+		},
+	}
+}
