@@ -20,15 +20,18 @@ ALGORITHM_FILES = $(filter-out $(HOST_FILES) %_test.go,$(wildcard *.go))
 
 # Their tests run the shipped binary. The race detector sees nothing inside wasm
 # and makes compiling it many times slower, so they run without it.
-WASM_PACKAGES := %/shipped %/foreign %/internal/demo %/internal/sim %/cmd/lab
+WASM_PACKAGES := %/shipped %/foreign %/internal/pluginlog %/internal/sim
 
-# Their tests run a real Envoy. Each starts several, so they run one after the
+# Their tests run a real Envoy, too. Each starts several, so they run one after the
 # other: on a busy machine every endpoint is slow.
-ENVOY_PACKAGES := %/envoy-test %/internal/envoy %/internal/simenvoy %/internal/compare
+ENVOY_PACKAGES := %/envoy-test %/internal/envoy %/internal/simenvoy %/internal/compare %/internal/demo %/cmd/lab
 PACKAGES = $(shell go list ./...)
 
 # Other people's plugins, for the tests in foreign/.
 FOREIGN := .cache/foreign
+
+# On which gateway: --gateway=envoy or --gateway=embedded; on Envoy if there is one.
+DEMO_FLAGS :=
 
 # How long each fuzz target runs under `make fuzz` and `make fuzz-short`.
 FUZZTIME := 1m
@@ -45,8 +48,9 @@ help: ## list the targets
 build: $(BOTH) ## build the plugin, for Higress and for a stock Envoy, into dist/
 
 .PHONY: demo
-demo: $(BOTH) envoy ## show a slow endpoint being found, avoided and taken back
-	go run ./cmd/lab demo
+demo: $(BOTH) ## show a slow endpoint being found, avoided and taken back
+	@tools/envoy.sh || echo "demo: without Envoy, on the embedded gateway"
+	go run ./cmd/lab demo $(DEMO_FLAGS)
 
 .PHONY: compare
 compare: $(ENVOY_WASM) envoy ## compare the breaker with what Envoy can do by itself (minutes); writes docs/comparison.md
@@ -113,7 +117,7 @@ race: $(WASM) $(BIN)/gotest ## tests under the race detector, but for those of t
 	CGO_ENABLED=1 $(GOTEST) -race -tags envoy .
 
 .PHONY: wasm
-wasm: $(BOTH) envoy foreign-plugins $(BIN)/gotest ## tests of the shipped binary in the embedded gateway
+wasm: $(BOTH) foreign-plugins $(BIN)/gotest ## tests of the shipped binary in the embedded gateway
 	$(GOTEST) -count=1 $(filter $(WASM_PACKAGES),$(PACKAGES))
 
 .PHONY: envoy-test

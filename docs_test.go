@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,12 @@ import (
 )
 
 func readmes() []string { return []string{"README.md", "README_ZH.md"} }
+
+// pages are the documents in English, each with its Chinese twin. Those that cmd/lab plays are
+// tested there.
+func pages() map[string]string {
+	return map[string]string{"README.md": "README_ZH.md", "docs/envoy.md": "docs/envoy.zh.md"}
+}
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
@@ -83,31 +90,47 @@ func fenced(text, language string) []string {
 	return blocks
 }
 
-func TestTheReadmesShowTheSameCommandsAndConfigurations(t *testing.T) {
+func TestBothLanguagesShowTheSameCommandsAndConfigurations(t *testing.T) {
 	comment := regexp.MustCompile(`(?m) *#.*$`)
-	for _, language := range []string{"sh", "yaml"} {
-		english := fenced(readFile(t, readmes()[0]), language)
-		chinese := fenced(readFile(t, readmes()[1]), language)
-		require.Len(t, chinese, len(english), language)
-		for i := range english {
-			assert.Equal(t, comment.ReplaceAllString(english[i], ""), comment.ReplaceAllString(chinese[i], ""))
+	for page, twin := range pages() {
+		for _, language := range []string{"sh", "yaml"} {
+			english := fenced(readFile(t, page), language)
+			chinese := fenced(readFile(t, twin), language)
+			require.Len(t, chinese, len(english), "%s, %s", page, language)
+			for i := range english {
+				assert.Equal(t, comment.ReplaceAllString(english[i], ""), comment.ReplaceAllString(chinese[i], ""), page)
+			}
 		}
 	}
 }
 
-// Each command of the READMEs is a make target, or a scenario that `make sim` runs.
+// A link within the tree leads somewhere.
+func TestEveryLinkedFileExists(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	for page, twin := range pages() {
+		for _, document := range []string{page, twin} {
+			for _, match := range link.FindAllStringSubmatch(readFile(t, document), -1) {
+				assert.FileExists(t, filepath.Join(filepath.Dir(document), match[1]), document)
+			}
+		}
+	}
+}
+
+// Each documented command is a make target, or a scenario that `make sim` runs.
 func TestEveryDocumentedCommandExists(t *testing.T) {
 	targets := regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllString(readFile(t, "Makefile"), -1)
-	for _, block := range fenced(readFile(t, readmes()[0]), "sh") {
-		for command := range strings.Lines(block) {
-			words := strings.Fields(command)
-			switch {
-			case words[0] == "make":
-				assert.Contains(t, targets, words[1]+":")
-			case strings.HasPrefix(command, "go run ./cmd/lab sim "):
-				assert.FileExists(t, words[4])
-			default:
-				t.Errorf("no test runs the documented command %q", command)
+	for page := range pages() {
+		for _, block := range fenced(readFile(t, page), "sh") {
+			for command := range strings.Lines(block) {
+				words := strings.Fields(command)
+				switch {
+				case words[0] == "make":
+					assert.Contains(t, targets, words[1]+":", page)
+				case strings.HasPrefix(command, "go run ./cmd/lab sim "):
+					assert.FileExists(t, words[4], page)
+				default:
+					t.Errorf("%s: no test runs the documented command %q", page, command)
+				}
 			}
 		}
 	}

@@ -28,10 +28,10 @@ func TestAMissingBinarySkipsATestAndFailsItInCI(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "deep", "er"), 0o700))
 	t.Chdir(filepath.Join(root, "deep", "er"))
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(root, "cache"))
-	for name, want := range map[string]func(testing.TB){
-		"the build for Higress": func(tb testing.TB) { plugintest.Wasm(tb) },
-		"the build for Envoy":   func(tb testing.TB) { plugintest.EnvoyPath(tb) },
-		"Envoy itself":          func(tb testing.TB) { plugintest.EnvoyBinary(tb) },
+	for name, want := range map[string]func(*said){
+		"the build for Higress": func(s *said) { plugintest.Wasm(s) },
+		"the build for Envoy":   func(s *said) { plugintest.EnvoyPath(s) },
+		"Envoy itself":          func(s *said) { plugintest.EnvoyBinary(s) },
 	} {
 		ask := func(ci string) *said {
 			t.Setenv("CI", ci)
