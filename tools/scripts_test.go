@@ -120,9 +120,9 @@ func TestEveryFuzzTargetIsFuzzed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "test -run=^$ -fuzz=^FuzzA$ -fuzztime=1s .\n" +
-		"test -run=^$ -fuzz=^FuzzB2$ -fuzztime=1s .\n" +
-		"test -run=^$ -fuzz=^FuzzC$ -fuzztime=1s ./b\n"
+	const want = "test -tags envoy -run=^$ -fuzz=^FuzzA$ -fuzztime=1s .\n" +
+		"test -tags envoy -run=^$ -fuzz=^FuzzB2$ -fuzztime=1s .\n" +
+		"test -tags envoy -run=^$ -fuzz=^FuzzC$ -fuzztime=1s ./b\n"
 	if string(calls) != want {
 		t.Errorf("go was called with\n%s\nwant\n%s", calls, want)
 	}
@@ -134,7 +134,7 @@ func TestFuzzingFails(t *testing.T) {
 		ok               bool
 		output           string
 	}{
-		"when an input fails":               {anyTarget, finding + "; exit 1", false, "go test -run='^$' -fuzz='^FuzzA$' ."},
+		"when an input fails":               {anyTarget, finding + "; exit 1", false, "go test -tags envoy -run='^$' -fuzz='^FuzzA$' ."},
 		"when the tests do not build":       {anyTarget, "echo 'undefined: x'; exit 1", false, "undefined: x"},
 		"when there is nothing to fuzz":     {"package p\n", fuzzed, false, "no fuzz target found"},
 		"not for the race at Go's deadline": {anyTarget, deadline + "; exit 1", true, "elapsed"},
