@@ -122,7 +122,7 @@ wasm: $(BOTH) foreign-plugins $(BIN)/gotest ## tests of the shipped binary in th
 
 .PHONY: envoy-test
 envoy-test: $(BOTH) envoy $(BIN)/gotest ## tests of the shipped binary on a real Envoy
-	$(GOTEST) -count=1 -p 1 $(filter $(ENVOY_PACKAGES),$(PACKAGES))
+	$(GOTEST) -count=1 -p 1 -timeout 20m $(filter $(ENVOY_PACKAGES),$(PACKAGES))
 
 .PHONY: cover
 cover: $(BIN)/gotest $(BIN)/coverage ## coverage of the algorithm files; fails if a branch is untested

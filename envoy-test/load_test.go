@@ -97,7 +97,7 @@ func (w *world) attack(p pacer) (results []*vegeta.Result) {
 
 // pacer implements vegeta.Pacer.
 type pacer struct {
-	clients uint64 // at most so many wait for an answer: a busy machine falls behind, and not over
+	clients uint64 // at most so many wait for answers, so a busy machine is late, not overrun
 	burst   int    // requests at once
 	every   time.Duration
 	goOn    <-chan struct{} // until it is closed; nil = not longer than for manyRequests
@@ -123,7 +123,7 @@ func (p pacer) mayEnd() bool {
 	}
 }
 
-// Rate is for vegeta's own pacers.
+// Rate is part of vegeta.Pacer; an attack does not ask.
 func (p pacer) Rate(time.Duration) float64 { return float64(p.burst) / p.every.Seconds() }
 
 // nobodyIsTurnedAway judges by what the clients saw, and by who answered.

@@ -126,10 +126,14 @@ func (t *traffic) healthy(endpoint int, at time.Duration) bool {
 	return at < t.timeline.Fault || at >= t.timeline.Heal || !slices.Contains(t.faulty, endpoint)
 }
 
-// healthyThroughout tells whether the endpoint was healthy from the request to its answer.
+// rush is longer than it takes to answer at once all that was held up by a fault.
+const rush = 2 * time.Second
+
+// healthyThroughout tells whether the endpoint was healthy from the request to its answer, and
+// had nothing to catch up on.
 func (t *traffic) healthyThroughout(a answer) bool {
 	ended := a.sent + a.latency
-	return !slices.Contains(t.faulty, a.endpoint) || ended < t.timeline.Fault || a.sent >= t.timeline.Heal
+	return !slices.Contains(t.faulty, a.endpoint) || ended < t.timeline.Fault || a.sent >= t.timeline.Heal+rush
 }
 
 // landed counts the requests that reached the endpoint during the fault, and all.

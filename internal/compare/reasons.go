@@ -38,6 +38,13 @@ func reasons() []reason {
 			},
 		},
 		{
+			faults: []string{"one-by-one"}, setups: []string{"breaker-headers"}, columns: felt,
+			why: Words{
+				"in flight, the threshold is seen while the only client still waits for its late answer: half of the block is over before it sends its next request. A block that begins with the late answer is all its own. Many clients gain from the earlier block, a lone one does not.",
+				"在途检查到达阈值时，唯一的客户端还在等那个迟到的响应：等它发出下一个请求，拉黑期已过去一半。若拉黑从迟到的响应算起，整段都归它用。客户端多时早拉黑有利，只有一个时则不然。",
+			},
+		},
+		{
 			setups: []string{softName}, columns: felt,
 			why: Words{
 				"Envoy counts over all workers, the breaker in each of them, and two of its samples lie a window apart. When an ejection ends, Envoy takes requests that got stuck before it for new evidence and soon ejects again, for longer. The breaker gives the endpoint a new trial of a whole threshold every time, and its blocks do not grow yet (`block_ttl_max`). For an endpoint that stays slow that is worse; it is better for one that has healed meanwhile.",

@@ -40,7 +40,7 @@ func plan(fault Fault, timeline Timeline, seed uint64) []request {
 		requests = append(requests, request{
 			at:     at,
 			stream: random.Float64() < fault.streams(),
-			tokens: 6 + random.IntN(9),
+			tokens: 4 + random.IntN(4),
 			long:   random.Float64() < fault.LongPrompts && during,
 		})
 	}

@@ -81,8 +81,8 @@ func Setups() []Setup {
 		{
 			Name: "breaker-headers",
 			Description: Words{
-				"this breaker in its simplest form: `measure: headers`, `check_interval: 0s`, so an answer counts when its headers come, and not before",
-				"本断路器最简单的形态：`measure: headers`、`check_interval: 0s`，响应头到了才计数",
+				"this breaker in its simplest form: `measure: headers`, `check_interval: 0s`, so an answer counts when its headers come, and a request without one when it ends",
+				"本断路器最简单的形态：`measure: headers`、`check_interval: 0s`，响应头到了才计数，没有响应的请求到结束时计数",
 			},
 			Ours: true,
 			configure: func(c *gatewayConfig) {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// startTimeout is generous: compiling the plugin takes seconds even on an idle machine.
-	startTimeout = time.Minute
+	// startTimeout is generous: compiling the plugin takes seconds even on an idle machine, and several may start at once.
+	startTimeout = 3 * time.Minute
 
 	defaultDrainTime = time.Minute
 
