@@ -12,7 +12,7 @@ const (
 	firstDiscovery   = 200 * time.Millisecond // after it turned out that a host is unknown
 	slowestDiscovery = 10 * time.Second       // while nothing new turns up, the pauses double up to this
 	// recountAfter is how old the number of a cluster's hosts may get before an answer is asked
-	// for it again. Answers to overrides are always asked.
+	// for it again.
 	recountAfter = time.Second
 	// forgetCensusAfter is when a cluster that nobody asks about makes room.
 	forgetCensusAfter = 10 * time.Minute
@@ -30,16 +30,11 @@ type census struct {
 }
 
 // discovers reports whether Envoy should choose for this request. known is how many hosts are
-// known, blocked how many of them are. When all are, but not all that there are, then Envoy is
-// the only one who can find another.
-func (c *census) discovers(known, blocked int, now instant) bool {
+// known.
+func (c *census) discovers(known int, now instant) bool {
 	switch {
-	case c.endpoints > 0 && known >= c.endpoints:
+	case known >= c.endpoints:
 		c.next = unknown
-		return false
-	case blocked >= known:
-		return true
-	case c.endpoints == 0:
 		return false
 	case c.next == unknown || known > c.known:
 		c.known, c.pause, c.next = known, firstDiscovery, now.add(firstDiscovery)

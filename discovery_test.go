@@ -13,7 +13,7 @@ import (
 func discoveriesOf(c *census, known func(millisecond int) int) []int {
 	var moments []int
 	for ms := 0; ms < 60_000; ms += 10 {
-		if c.discovers(known(ms), 1, at(float64(ms)/1000)) {
+		if c.discovers(known(ms), at(float64(ms)/1000)) {
 			moments = append(moments, ms)
 		}
 	}
@@ -61,23 +61,11 @@ func TestAHostThatIsDroppedDoesNotMakeItMoreUrgent(t *testing.T) {
 func TestDiscoveryBeginsAnewWhenAHostIsAddedLater(t *testing.T) {
 	c := &census{endpoints: 4}
 	assert.NotEmpty(t, discoveriesOf(c, constant(3)))
-	assert.False(t, c.discovers(4, 1, at(70)))
+	assert.False(t, c.discovers(4, at(70)))
 	c.endpoints = 5
-	assert.False(t, c.discovers(4, 1, at(80)))
-	assert.False(t, c.discovers(4, 1, at(80.199)))
-	assert.True(t, c.discovers(4, 1, at(80.2)))
-}
-
-func TestWhenAllKnownHostsAreBlockedOnlyEnvoyCanFindAnother(t *testing.T) {
-	for name, c := range map[string]*census{
-		"more are there":          {endpoints: 3},
-		"their number is unknown": {},
-	} {
-		assert.True(t, c.discovers(2, 2, at(0)), name)
-		assert.True(t, c.discovers(2, 2, at(0)), name)
-	}
-	all := &census{endpoints: 2}
-	assert.False(t, all.discovers(2, 2, at(0)), "then it is a bypass")
+	assert.False(t, c.discovers(4, at(80)))
+	assert.False(t, c.discovers(4, at(80.199)))
+	assert.True(t, c.discovers(4, at(80.2)))
 }
 
 func TestAClusterThatNobodyAsksAboutIsForgotten(t *testing.T) {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,8 @@ const (
 	// refreshHostAfter is how old the memory of a host gets before an answer of it is written
 	// down again.
 	refreshHostAfter = forgetHostAfter / 2
-	// mostHosts bounds the document; those that answered longest ago make room.
+	// mostHosts bounds the document. Beyond it nobody is learned: to take turns would be a write
+	// for each answer.
 	mostHosts = 4096
 )
 
@@ -36,6 +36,9 @@ type learnedHost struct {
 func (h learnedHost) valid(now instant) bool {
 	return h.Cluster != "" && h.Endpoint != "" && h.Seen > unknown && h.Seen <= now.add(readerLag)
 }
+
+// hostKey is a host of a cluster.
+type hostKey struct{ cluster, endpoint string }
 
 func (h learnedHost) is(cluster, endpoint string) bool {
 	return h.Cluster == cluster && h.Endpoint == endpoint
@@ -70,20 +73,22 @@ func (l *hostList) knows(cluster, endpoint string, now instant) bool {
 	return found && now.since(h.Seen) < refreshHostAfter
 }
 
+// full reports whether nobody more is learned before somebody is forgotten.
+func (l *hostList) full() bool { return len(l.hosts) >= mostHosts }
+
 // with returns the list with a host that has just answered, and of the others those that are
-// to be kept.
-func (l *hostList) with(h learnedHost, keep func(learnedHost) bool) *hostList {
-	next := make([]learnedHost, 0, len(l.hosts)+1)
+// to be kept. It is not ok where there is no room.
+func (l *hostList) with(h learnedHost, keep func(learnedHost) bool) (next *hostList, ok bool) {
+	hosts := make([]learnedHost, 0, len(l.hosts)+1)
 	for _, old := range l.hosts {
 		if keep(old) && !old.is(h.Cluster, h.Endpoint) {
-			next = append(next, old)
+			hosts = append(hosts, old)
 		}
 	}
-	if surplus := len(next) + 1 - mostHosts; surplus > 0 {
-		slices.SortStableFunc(next, func(a, b learnedHost) int { return cmp.Compare(b.Seen, a.Seen) })
-		next = next[:len(next)-surplus]
+	if len(hosts) == mostHosts {
+		return nil, false
 	}
-	return newHostList(append(next, h))
+	return newHostList(append(hosts, h)), true
 }
 
 // without returns the list without a host, and whether that is another one.
@@ -121,30 +126,45 @@ func newHostStore(data sharedData, blocks *blockStore, onDamage func(error)) *ho
 }
 
 // see notes that a host has answered. Most answers change nothing and cost no host call: the
-// list is read again a second after the last time, and written when the host is new to it or
-// was written down long ago.
+// list is written when the host is new to it or was written down long ago.
 func (s *hostStore) see(cluster, endpoint string, now instant) (conflicts int, err error) {
-	if now.since(s.readAt) >= time.Second {
-		s.readAt = now
-		if _, err := s.read(now); err != nil {
-			return 0, err
-		}
+	fresh, err := s.refresh(now)
+	if err != nil || s.parsed.knows(cluster, endpoint, now) || !fresh && s.parsed.full() {
+		return 0, err
 	}
-	if s.parsed.knows(cluster, endpoint, now) {
-		return 0, nil
-	}
-	return s.update(now, func(list *hostList) (*hostList, bool) {
+	return s.write(now, func(list *hostList) (*hostList, bool) {
 		if list.knows(cluster, endpoint, now) { // another worker was faster
 			return nil, false
 		}
-		seen := learnedHost{Cluster: cluster, Endpoint: endpoint, Seen: now}
-		return list.with(seen, func(h learnedHost) bool { return s.remembers(h, now) }), true
+		return list.with(learnedHost{cluster, endpoint, now}, func(h learnedHost) bool { return s.remembers(h, now) })
 	})
 }
 
 // drop forgets a host at once: a connection to it failed, or Envoy would not take it.
 func (s *hostStore) drop(cluster, endpoint string, now instant) (conflicts int, err error) {
-	return s.update(now, func(list *hostList) (*hostList, bool) { return list.without(cluster, endpoint) })
+	return s.write(now, func(list *hostList) (*hostList, bool) { return list.without(cluster, endpoint) })
+}
+
+// readHostsAfter is how old a worker's view of the hosts may get. They may be many, and each read
+// copies them all.
+const readHostsAfter = time.Second
+
+// refresh reads the list if the last time is long enough ago, and reports whether it has.
+func (s *hostStore) refresh(now instant) (fresh bool, err error) {
+	if now.since(s.readAt) < readHostsAfter {
+		return false, nil
+	}
+	if _, err := s.read(now); err != nil {
+		return false, err
+	}
+	s.readAt = now
+	return true, nil
+}
+
+// write is update; what this worker has written it sees at once.
+func (s *hostStore) write(now instant, change func(*hostList) (*hostList, bool)) (conflicts int, err error) {
+	s.readAt = unknown
+	return s.update(now, change)
 }
 
 // remembers reports whether a host is still taken for one of its cluster: it has answered not
@@ -159,14 +179,13 @@ func (s *hostStore) remembers(h learnedHost, now instant) bool {
 }
 
 // list returns the hosts that are known of the cluster, which are those that were learned and
-// those that are blocked, as far as it concerns a rule that observes or not. blocked tells how
-// many are. The slice is appended to into.
-func (s *hostStore) list(into []host, cluster string, observed bool, now instant) (hosts []host, blocked int, err error) {
-	known, err := s.read(now)
-	if err != nil {
-		return nil, 0, err
+// those that are blocked, as far as it concerns a rule that observes or not. The slice is
+// appended to into.
+func (s *hostStore) list(into []host, cluster string, observed bool, now instant) ([]host, error) {
+	if _, err := s.refresh(now); err != nil {
+		return nil, err
 	}
-	s.readAt = now
+	known := s.parsed
 	for _, h := range known.byCluster[cluster] {
 		if s.remembers(h, now) {
 			into = append(into, host{address: h.Endpoint, healthy: true})
@@ -176,12 +195,11 @@ func (s *hostStore) list(into []host, cluster string, observed bool, now instant
 		if e.Cluster != cluster || e.Observed != observed || !e.blocks(now) {
 			continue
 		}
-		blocked++
 		if _, learned := known.find(cluster, e.Endpoint); !learned {
 			into = append(into, host{address: e.Endpoint, healthy: true})
 		}
 	}
-	return into, blocked, nil
+	return into, nil
 }
 
 // connectionFailed reads Envoy's words for a request that no connection could be made for.
@@ -189,3 +207,24 @@ func connectionFailed(details string) bool {
 	cause, found := strings.CutPrefix(details, "upstream_reset_before_response_started{")
 	return found && (strings.Contains(cause, "connection_failure") || strings.Contains(cause, "connection_timeout"))
 }
+
+// misses are the hosts that a request was to go to, and that it was a retry which went elsewhere.
+// Whether they refused the connection or answered something that the route retries nobody tells.
+type misses map[hostKey]bool
+
+// enough reports whether a miss is reason to forget the host: without a retry Envoy would not take
+// it; with one it is the second in a row.
+func (m misses) enough(host hostKey, retried bool) bool {
+	if !retried || m[host] {
+		delete(m, host)
+		return true
+	}
+	if len(m) == mostHosts {
+		clear(m)
+	}
+	m[host] = true
+	return false
+}
+
+// forget notes that the host has had a request that was for it.
+func (m misses) forget(host hostKey) { delete(m, host) }

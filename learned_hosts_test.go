@@ -50,25 +50,25 @@ func (r *roster) block(e entry) {
 	require.NoError(r.t, err)
 }
 
-// known are the hosts that a worker would choose from, and how many of them are blocked.
-func (r *roster) known(worker int, second float64) (addresses []string, blocked int) {
+// known are the hosts that a worker would choose from.
+func (r *roster) known(worker int, second float64) (addresses []string) {
 	r.t.Helper()
 	w := r.workers[worker]
 	_, err := w.blocks.read(at(second)) // as every request does
 	require.NoError(r.t, err)
-	hosts, blocked, err := w.list(nil, cluster, false, at(second))
+	hosts, err := w.list(nil, cluster, false, at(second))
 	require.NoError(r.t, err)
 	for _, h := range hosts {
 		assert.True(r.t, h.healthy, "nobody tells their health; Envoy passes over the ill ones")
 		addresses = append(addresses, h.address)
 	}
-	return addresses, blocked
+	return addresses
 }
 
 func (r *roster) knows(second float64, want ...string) {
 	r.t.Helper()
 	for worker := range r.workers {
-		got, _ := r.known(worker, second)
+		got := r.known(worker, second)
 		assert.ElementsMatch(r.t, want, got, "worker %d at %gs", worker, second)
 	}
 }
@@ -128,23 +128,20 @@ func TestABlockedHostStaysKnownAsLongAsItsEntry(t *testing.T) {
 	r.block(blockOf(hostA, 100, 900))
 	r.known(0, 699)
 	r.see(0, hostB, 700)
-	addresses, blocked := r.known(0, 700)
+	addresses := r.known(0, 700)
 	assert.ElementsMatch(t, []string{hostA, hostB}, addresses, "700 s without an answer: it is not asked")
-	assert.Equal(t, 1, blocked)
-	addresses, blocked = r.known(0, 901)
+	addresses = r.known(0, 901)
 	assert.ElementsMatch(t, []string{hostA, hostB}, addresses, "the block is over, the entry is a memory")
-	assert.Zero(t, blocked)
 }
 
-func TestAnObservedBlockKeepsAHostKnownAndDoesNotCountForRulesThatEnforce(t *testing.T) {
+func TestAnObservedBlockKeepsAHostKnown(t *testing.T) {
 	r := newRoster(t, 1)
 	r.see(0, hostA, 0)
 	observed := blockOf(hostA, 100, 900)
 	observed.Observed = true
 	r.block(observed)
-	addresses, blocked := r.known(0, 700)
+	addresses := r.known(0, 700)
 	assert.Equal(t, []string{hostA}, addresses)
-	assert.Zero(t, blocked)
 }
 
 // A host that hangs from its first request on is blocked before it has ever answered.
@@ -152,9 +149,8 @@ func TestABlockedHostThatNeverAnsweredIsOneOfTheHosts(t *testing.T) {
 	r := newRoster(t, 1)
 	r.see(0, hostB, 0)
 	r.block(blockOf(hostA, 10, 55))
-	addresses, blocked := r.known(0, 20)
+	addresses := r.known(0, 20)
 	assert.ElementsMatch(t, []string{hostA, hostB}, addresses)
-	assert.Equal(t, 1, blocked)
 	r.knows(55, hostB)
 }
 
@@ -192,7 +188,7 @@ func TestAFailedStoreIsTheCallersError(t *testing.T) {
 	r.memory.failGet = errHost
 	_, err := r.workers[0].see(cluster, hostB, at(5))
 	require.ErrorIs(t, err, errHost)
-	_, _, err = r.workers[0].list(nil, cluster, false, at(5))
+	_, err = r.workers[0].list(nil, cluster, false, at(5))
 	require.ErrorIs(t, err, errHost)
 	r.memory.failGet = nil
 	r.memory.failSet = errHost
@@ -228,17 +224,36 @@ func TestHostsThatMakeNoSenseAreDroppedAndTheOthersKept(t *testing.T) {
 }
 
 // Case B18: addresses that come and go.
-func TestTheListIsBoundedAndThoseThatAnsweredLongestAgoMakeRoom(t *testing.T) {
-	list := newHostList(nil)
-	keep := func(learnedHost) bool { return true }
-	for i := range mostHosts + 10 {
-		list = list.with(learnedHost{Cluster: cluster, Endpoint: fmt.Sprintf("10.0.%d.%d:80", i/256, i%256), Seen: at(float64(i))}, keep)
+func TestTheListIsBoundedAndBeyondThatNobodyIsLearned(t *testing.T) {
+	r := newRoster(t, 1)
+	var hosts []learnedHost
+	for i := range mostHosts {
+		hosts = append(hosts, learnedHost{cluster, fmt.Sprintf("10.0.%d.%d:80", i/256, i%256), at(float64(i) / 100)})
 	}
-	assert.Len(t, list.hosts, mostHosts)
-	_, first := list.find(cluster, "10.0.0.9:80")
-	_, next := list.find(cluster, "10.0.0.10:80")
-	assert.False(t, first)
-	assert.True(t, next)
+	r.memory.put(hostsKey, newHostList(hosts).encode())
+	r.see(0, hostA, 100)
+	r.see(0, hostA, 100.5)
+	sets := r.memory.sets
+	assert.Zero(t, sets)
+	assert.Len(t, r.known(0, 100.5), mostHosts)
+	r.see(0, hostA, 620)
+	assert.Contains(t, r.known(0, 620), hostA, "the first ones were forgotten: there is room")
+}
+
+func TestAHostThatRequestsMissIsForgotten(t *testing.T) {
+	a, b := hostKey{cluster, hostA}, hostKey{cluster, hostB}
+	m := misses{}
+	assert.True(t, m.enough(a, false), "Envoy would not take it")
+	assert.False(t, m.enough(a, true), "a retry: it may have answered something that is retried")
+	assert.False(t, m.enough(b, true), "each for itself")
+	assert.True(t, m.enough(a, true), "twice in a row")
+	assert.False(t, m.enough(a, true), "it was forgotten, and met again")
+	m.forget(a)
+	assert.False(t, m.enough(a, true), "it had one in between")
+	for i := range mostHosts {
+		m.enough(hostKey{cluster, fmt.Sprint(i)}, true)
+	}
+	assert.LessOrEqual(t, len(m), mostHosts)
 }
 
 func TestAddressesThatNobodyMeetsAnyMoreLeaveTheList(t *testing.T) {
@@ -310,7 +325,7 @@ func TestWorkersTogetherKnowWhatOneListWould(t *testing.T) {
 				}
 			}
 			reader := rapid.IntRange(0, 2).Draw(rt, "reader")
-			got, _ := r.known(reader, second)
+			got := r.known(reader, second)
 			assert.ElementsMatch(rt, known, got)
 			if rt.Failed() {
 				return

@@ -91,11 +91,13 @@ func (s *stream) OnHttpRequestTrailers(int) types.Action {
 // that nobody has registered.
 func (s *stream) OnHttpResponseHeaders(_ int, endOfStream bool) types.Action {
 	defer s.plugin.recovered("response_headers")
-	if err := s.plugin.upstream.answered(&s.request); err != nil {
-		s.plugin.hostCallFailed(err, monotonicNow())
-	}
 	if s.request.open() {
 		s.plugin.onResponse(&s.request, s.countsFirstChunk(), endOfStream, monotonicNow())
+	}
+	if s.request.rule != nil {
+		if err := s.plugin.upstream.answered(&s.request); err != nil {
+			s.plugin.hostCallFailed(err, monotonicNow())
+		}
 	}
 	return types.ActionContinue
 }

@@ -34,6 +34,7 @@ type upstream struct {
 	plugin *plugin
 	store  *hostStore
 	sizes  *censuses
+	missed misses
 	hosts  []host
 }
 
@@ -42,6 +43,7 @@ func newUpstream(p *plugin) upstream {
 		plugin: p,
 		store:  newHostStore(hostSharedData{}, p.breaker.store, p.documentDamaged),
 		sizes:  newCensuses(),
+		missed: misses{},
 	}
 }
 
@@ -73,19 +75,25 @@ func clusterName() (string, error) {
 	return string(name), err
 }
 
-// list returns the hosts that are known of the cluster that the current request is routed to.
-// None means that Envoy should choose: nothing is known, or something new is to be met. The
-// slice is valid until the next call.
+// list returns the hosts of the cluster that the current request is routed to: those that are
+// known and, without an address, those that nobody has met. They cannot be chosen, but they are
+// there, so that a few known ones are not taken for all. No hosts means that Envoy should choose,
+// so that a new one is met. The slice is valid until the next call.
 func (u *upstream) list(r *rule, cluster string, now instant) ([]host, error) {
-	hosts, blocked, err := u.store.list(u.hosts[:0], cluster, r.observes(), now)
+	hosts, err := u.store.list(u.hosts[:0], cluster, r.observes(), now)
 	if err != nil {
 		return nil, err
 	}
-	u.hosts = hosts
-	if u.sizes.cluster(cluster, now).discovers(len(hosts), blocked, now) {
+	size := u.sizes.cluster(cluster, now)
+	if size.discovers(len(hosts), now) {
+		u.hosts = hosts
 		u.plugin.meters.decision(metricDiscoveries, r, cluster)
 		return nil, nil
 	}
+	for len(hosts) < min(size.endpoints, mostHosts) {
+		hosts = append(hosts, host{})
+	}
+	u.hosts = hosts
 	return hosts, nil
 }
 
@@ -128,21 +136,41 @@ func (u *upstream) answered(q *request) error {
 	if now == unknown {
 		return nil
 	}
-	if asked := q.override.address; asked != "" && asked != string(address) {
-		u.drop(cluster, asked, now)
+	if asked := q.override.address; asked != "" {
+		if err := u.compare(hostKey{cluster, asked}, string(address), now); err != nil {
+			return err
+		}
 	}
 	if failed {
 		u.drop(cluster, string(address), now)
 	} else {
 		u.see(cluster, string(address), now)
 	}
-	return u.count(q, cluster, now)
+	return u.count(cluster, now)
+}
+
+// compare forgets the host that a request was to go to, if it is not the one that the request
+// went to.
+func (u *upstream) compare(asked hostKey, address string, now instant) error {
+	if asked.endpoint == address {
+		u.missed.forget(asked)
+		return nil
+	}
+	attempts, err := property("upstream", "request_attempt_count")
+	if err != nil {
+		return err
+	}
+	retried := len(attempts) == 8 && binary.LittleEndian.Uint64(attempts) > 1
+	if u.missed.enough(asked, retried) {
+		u.drop(asked.cluster, asked.endpoint, now)
+	}
+	return nil
 }
 
 // count asks how many hosts the cluster has.
-func (u *upstream) count(q *request, cluster string, now instant) error {
+func (u *upstream) count(cluster string, now instant) error {
 	c := u.sizes.cluster(cluster, now)
-	if q.override.address == "" && now.since(c.countedAt) < recountAfter {
+	if now.since(c.countedAt) < recountAfter {
 		return nil
 	}
 	endpoints, err := property("upstream", "num_endpoints")

@@ -25,7 +25,7 @@ func newUpstream(*plugin) upstream { return upstream{} }
 // that it matches by.
 func (u *upstream) arriving() error { return nil }
 
-// answered is called with the response headers of every stream. There is nothing to learn.
+// answered is called with the response headers of a request. There is nothing to learn.
 func (u *upstream) answered(*request) error { return nil }
 
 // clusterName returns the cluster that the current stream is routed to, as Higress names it

@@ -13,6 +13,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"github.com/stretchr/testify/assert"
@@ -59,9 +60,23 @@ func TestCases(t *testing.T) {
 			rule: "B19 of two IPv6 hosts that differ in their port, only the blocked one is out",
 		}})
 	}
-	runStages(t, setup{workers: 2, configuration: configuration, filters: func(breaker []*hcmv3.HttpFilter) []*hcmv3.HttpFilter {
+	runStages(t, setup{workers: 2, configuration: configuration, manager: trust(t), filters: func(breaker []*hcmv3.HttpFilter) []*hcmv3.HttpFilter {
 		return slices.Insert(breaker, 0, lua(t))
 	}}, stages...)
+}
+
+// trust makes Envoy hand on what clients and upstreams say in its own headers; usually it removes
+// or replaces that.
+func trust(t *testing.T) func(*hcmv3.HttpConnectionManager) {
+	t.Helper()
+	router := packed(t, &routerv3.Router{SuppressEnvoyHeaders: true})
+	return func(m *hcmv3.HttpConnectionManager) {
+		m.InternalAddressConfig = &hcmv3.HttpConnectionManager_InternalAddressConfig{
+			CidrRanges: []*corev3.CidrRange{{AddressPrefix: "127.0.0.1", PrefixLen: wrapperspb.UInt32(32)}},
+		}
+		last := m.GetHttpFilters()[len(m.GetHttpFilters())-1]
+		last.ConfigType = &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}
+	}
 }
 
 // ipv6 reports whether this machine has IPv6; in CI it must.
@@ -84,7 +99,7 @@ func hostListChanges(w *world) {
 
 	d := w.addHost("D")
 	w.setHosts(a, b, c, d)
-	all := w.until("D is used", func(y way) bool { return y.served == "D" })
+	all := w.until("D is used", func(y way) bool { return y.obeyed("D") })
 	w.setHosts(d, c, b, a)
 	all = append(all, w.ways(20)...)
 	w.setHosts(d, c, b)
@@ -227,6 +242,8 @@ func headersAreForged(w *world) {
 		"x-envoy-attempt-count": "9", "x-envoy-upstream-service-time": "99999",
 		"x-higress-upstream": b.Address(), "x-higress-llm-latency": "99999",
 	}}
+	told := w.send(http.MethodGet, "/v1/models", nil).headers.Get("x-envoy-upstream-service-time")
+	require.Equal(w.t, "99999", told, "the plugin can see what the host says")
 	forged := []string{
 		encoded(b.Address()), b.Address(), encoded(a.Address()), a.Address(), "not base64!", encoded("nonsense"), "",
 	}
@@ -238,6 +255,11 @@ func headersAreForged(w *world) {
 		slow += all.slower(1500 * time.Millisecond)
 	}
 	assert.LessOrEqual(w.t, w.metric("samples"), float64(slow))
+	for _, h := range w.hosts {
+		for _, r := range h.Requests() {
+			require.Equal(w.t, "9", r.Header.Get("x-envoy-attempt-count"), "the plugin can see what the client says")
+		}
+	}
 	assert.Zero(w.t, w.metric("samples_unattributed"))
 
 	w.blockBy(a, backend.Hang())

@@ -140,6 +140,7 @@ func discoveryGoesOn(w *world) {
 	all = w.ways(20)
 	even(w.t, all, "A", "B")
 	assert.Equal(w.t, map[string]int{"": 20}, all.asked())
+	assert.NotZero(w.t, w.metric("bypasses_enforced"), "all that can be chosen are blocked")
 }
 
 // As many hosts are known as there are, since nobody tells that the blocked one is gone.
