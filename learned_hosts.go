@@ -163,8 +163,12 @@ func (s *hostStore) refresh(now instant) (fresh bool, err error) {
 
 // write is update; what this worker has written it sees at once.
 func (s *hostStore) write(now instant, change func(*hostList) (*hostList, bool)) (conflicts int, err error) {
-	s.readAt = unknown
-	return s.update(now, change)
+	return s.update(now, func(list *hostList) (next *hostList, ok bool) {
+		if next, ok = change(list); ok {
+			s.readAt = unknown
+		}
+		return next, ok
+	})
 }
 
 // remembers reports whether a host is still taken for one of its cluster: it has answered not

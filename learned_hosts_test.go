@@ -232,9 +232,10 @@ func TestTheListIsBoundedAndBeyondThatNobodyIsLearned(t *testing.T) {
 	}
 	r.memory.put(hostsKey, newHostList(hosts).encode())
 	r.see(0, hostA, 100)
+	gets := r.memory.gets
 	r.see(0, hostA, 100.5)
-	sets := r.memory.sets
-	assert.Zero(t, sets)
+	assert.Equal(t, gets, r.memory.gets, "nor asked for again at each of its answers")
+	assert.Zero(t, r.memory.sets)
 	assert.Len(t, r.known(0, 100.5), mostHosts)
 	r.see(0, hostA, 620)
 	assert.Contains(t, r.known(0, 620), hostA, "the first ones were forgotten: there is room")
