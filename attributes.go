@@ -5,53 +5,50 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm"
 	"github.com/higress-group/proxy-wasm-go-sdk/proxywasm/types"
 )
 
-// viaUpstream is Envoy's response code detail for an answer that an endpoint gave; any other
-// names a reply that Envoy or a filter made.
-const viaUpstream = "via_upstream"
-
-// blame is the answer to whose sample it is (docs/design.md, Behavior 1, "Whose").
-type blame uint8
-
-const (
-	blameUnknown blame = iota // a host call failed
-	blameNobody               // no endpoint has had the request
-	blameUnclear              // several attempts share the time, and nobody can say how
-	blameEndpoint
-)
-
-// fromUpstream reports whether the response of the current stream is an endpoint's and not a
-// reply that Envoy or another filter made. An Envoy that knows no details is believed to pass on.
-func fromUpstream() (bool, error) {
+// responseDetails returns Envoy's words for who made the response of the current stream, or
+// how the stream has ended; empty if this Envoy has none.
+func responseDetails() (string, error) {
 	details, err := property("response", "code_details")
-	return len(details) == 0 || string(details) == viaUpstream, err
+	return string(details), err
 }
 
-// culprit returns the endpoint that the current stream's wait is owed to. An Envoy that knows
-// no attempt count is believed to have made one attempt.
-func culprit() (endpoint string, who blame, err error) {
+// currentAttempt returns who has the request of the current stream, or has had it last. An Envoy
+// that knows no attempt count is believed to have made one attempt.
+func currentAttempt() (attempt, error) {
 	address, err := property("upstream", "address")
-	if err != nil {
-		return "", blameUnknown, err
+	if err != nil || len(address) == 0 {
+		return attempt{}, err
 	}
-	if len(address) == 0 {
-		return "", blameNobody, nil
+	number, known, err := number("upstream", "request_attempt_count")
+	if err != nil || !known {
+		return attempt{endpoint: string(address), number: 1}, err
 	}
-	attempts, err := property("upstream", "request_attempt_count")
-	if err != nil {
-		return "", blameUnknown, err
+	return attempt{endpoint: string(address), number: number}, nil
+}
+
+// lastAttemptTook returns how long the last attempt took, from its first byte to the last byte of
+// the answer. Envoy knows it when the stream has ended; older ones never do.
+func lastAttemptTook() (took time.Duration, known bool, err error) {
+	nanoseconds, known, err := number("response", "backend_latency")
+	return time.Duration(nanoseconds), known, err //nolint:gosec // a duration, never negative
+}
+
+// number reads an attribute that is a number, or a duration in nanoseconds.
+func number(path ...string) (value uint64, known bool, err error) {
+	raw, err := property(path...)
+	if err != nil || len(raw) == 0 {
+		return 0, false, err
 	}
-	if len(attempts) > 0 && len(attempts) != 8 {
-		return "", blameUnknown, fmt.Errorf("property upstream.request_attempt_count: got %d bytes, want 8", len(attempts))
+	if len(raw) != 8 {
+		return 0, false, fmt.Errorf("property %s: got %d bytes, want 8", strings.Join(path, "."), len(raw))
 	}
-	if len(attempts) == 8 && binary.LittleEndian.Uint64(attempts) > 1 {
-		return "", blameUnclear, nil
-	}
-	return string(address), blameEndpoint, nil
+	return binary.LittleEndian.Uint64(raw), true, nil
 }
 
 // header reads a header by one of the SDK's functions; empty if it is not there.

@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // rememberExpired is how long an entry outlives its block at least, and how long its strikes
 // are remembered (docs/design.md, Behavior 3).
@@ -19,6 +22,9 @@ const (
 	reasonHeaders    reason = "headers"
 	reasonFirstChunk reason = "first_chunk"
 	reasonInFlight   reason = "in_flight"
+	reasonTimeout    reason = "timeout"
+	reasonAborted    reason = "aborted"
+	reasonStalled    reason = "stalled"
 )
 
 // entry is what the blocklist knows of one endpoint. It is a block while until lies in the
@@ -54,16 +60,18 @@ func (e entry) key() entryKey { return entryKey{e.Cluster, e.Endpoint, e.Observe
 // blocklist is one state of the truth that all workers share. It is never changed: a writer
 // derives the next one from it.
 type blocklist struct {
-	entries []entry
-	index   map[entryKey]int // into entries
+	entries  []entry
+	evidence []sharedEvidence
+	index    map[entryKey]int // into entries
 	// The end of the last block, enforced and observed: all that most requests need to know.
 	enforcedUntil, observedUntil instant
 }
 
-func newBlocklist(entries []entry) *blocklist {
+func newBlocklist(entries []entry, evidence []sharedEvidence) *blocklist {
 	list := &blocklist{
-		entries: append([]entry{}, entries...),
-		index:   make(map[entryKey]int, len(entries)),
+		entries:  append([]entry{}, entries...),
+		evidence: evidence,
+		index:    make(map[entryKey]int, len(entries)),
 	}
 	for i, e := range entries {
 		list.index[e.key()] = i
@@ -93,18 +101,8 @@ func (l *blocklist) blocksAny(observed bool, now instant) bool {
 	return l.enforcedUntil > now
 }
 
-// blocksIn reports whether any endpoint of the cluster is blocked.
-func (l *blocklist) blocksIn(cluster string, observed bool, now instant) bool {
-	for _, e := range l.entries {
-		if e.Cluster == cluster && e.Observed == observed && e.blocks(now) {
-			return true
-		}
-	}
-	return false
-}
-
 // with returns the list with e in the place of its predecessor, without the entries whose
-// block ended more than remember ago.
+// block ended more than remember ago, and without the evidence that is too old.
 func (l *blocklist) with(e entry, now instant, remember time.Duration) *blocklist {
 	next := make([]entry, 0, len(l.entries)+1)
 	for _, old := range l.entries {
@@ -112,7 +110,7 @@ func (l *blocklist) with(e entry, now instant, remember time.Duration) *blocklis
 			next = append(next, old)
 		}
 	}
-	return newBlocklist(append(next, e))
+	return newBlocklist(append(next, e), l.recentEvidence(now))
 }
 
 // shortened returns the list with no block that reaches further than longest from now, or
@@ -127,17 +125,31 @@ func (l *blocklist) shortened(now instant, longest time.Duration) *blocklist {
 		e.Until = min(e.Until, limit)
 		next[i] = e
 	}
-	return newBlocklist(next)
+	return newBlocklist(next, l.evidence)
 }
 
-// blocksField is the list's name in SharedData.
-const blocksField = "blocks"
+// The names of the lists in SharedData. evidence is there only while a rule shares its own.
+const (
+	blocksField   = "blocks"
+	evidenceField = "evidence"
+)
 
-func (l *blocklist) encode() []byte { return encodeDocument(blocksField, l.entries) }
+func (l *blocklist) encode() []byte {
+	blocks := field{blocksField, l.entries}
+	if len(l.evidence) == 0 {
+		return encodeDocument(blocks)
+	}
+	return encodeDocument(blocks, field{evidenceField, l.evidence})
+}
 
 // decodeBlocklist returns what can be believed of the stored value, at worst an empty list,
 // and an error that says what could not.
 func decodeBlocklist(value []byte, now instant) (*blocklist, error) {
-	entries, err := decodeDocument[entry]("blocklist", blocksField, value, now)
-	return newBlocklist(entries), err
+	document, err := openDocument("blocklist", value)
+	if err != nil {
+		return newBlocklist(nil, nil), err
+	}
+	blocks, err := entriesOf[entry](document, blocksField, now)
+	evidence, alsoErr := entriesOf[sharedEvidence](document, evidenceField, now)
+	return newBlocklist(blocks, evidence), cmp.Or(err, alsoErr)
 }

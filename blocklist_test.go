@@ -13,7 +13,7 @@ import (
 func TestTheStoredListIsReadable(t *testing.T) {
 	list := newBlocklist([]entry{{
 		Cluster: cluster, Endpoint: hostA, Since: 90e9, Until: 135e9, Strikes: 1, Reason: reasonInFlight,
-	}})
+	}}, nil)
 	assert.JSONEq(t, `{"version":1,"blocks":[{"cluster":"outbound|443||llm.dns","endpoint":"10.0.0.1:8000",`+
 		`"since":90000000000,"until":135000000000,"strikes":1,"reason":"in_flight","observed":false}]}`,
 		string(list.encode()))
@@ -34,9 +34,21 @@ func TestWhatIsStoredIsWhatIsRead(t *testing.T) {
 				Observed: rapid.Bool().Draw(rt, "observed"),
 			}
 		})).Draw(rt, "entries")
-		list, err := decodeBlocklist(newBlocklist(entries).encode(), now)
+		evidence := rapid.SliceOf(rapid.Custom(func(rt *rapid.T) sharedEvidence {
+			last := rapid.Int64Range(1, int64(now)).Draw(rt, "last")
+			e := sharedEvidence{Cluster: cluster, Endpoint: hostA, Rule: rapid.StringMatching(`.+`).Draw(rt, "rule"), Last: instant(last)}
+			for range rapid.IntRange(0, maxConfirmCount).Draw(rt, "samples") {
+				reached := rapid.Int64Range(1, last).Draw(rt, "reached")
+				e.Counted = append(e.Counted, sharedSample{
+					Started: instant(rapid.Int64Range(1, reached).Draw(rt, "started")), Reached: instant(reached),
+				})
+			}
+			return e
+		})).Draw(rt, "evidence")
+		list, err := decodeBlocklist(newBlocklist(entries, evidence).encode(), now)
 		require.NoError(rt, err)
 		assert.ElementsMatch(rt, entries, list.entries)
+		assert.ElementsMatch(rt, evidence, list.evidence)
 	})
 }
 
@@ -78,8 +90,8 @@ func TestEntriesThatMakeNoSenseAreDroppedAndTheOthersKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bad := blockOf(hostB, 0, 45)
 			spoil(&bad)
-			list, err := decodeBlocklist(newBlocklist([]entry{bad, good}).encode(), at(1))
-			require.EqualError(t, err, "blocklist: 1 of 2 entries make no sense")
+			list, err := decodeBlocklist(newBlocklist([]entry{bad, good}, nil).encode(), at(1))
+			require.EqualError(t, err, `blocklist: 1 of 2 entries of "blocks" make no sense`)
 			assert.Equal(t, []entry{good}, list.entries)
 		})
 	}
@@ -94,12 +106,12 @@ func TestFieldsThatThisVersionDoesNotKnowAreIgnored(t *testing.T) {
 
 func TestABlockOfAnHourIsBelievedByAReaderThatIsLate(t *testing.T) {
 	e := blockOf(hostA, 10, 10+3600)
-	_, err := decodeBlocklist(newBlocklist([]entry{e}).encode(), at(-500))
+	_, err := decodeBlocklist(newBlocklist([]entry{e}, nil).encode(), at(-500))
 	assert.NoError(t, err, "its thread stood still between the clock and the store")
 }
 
 func TestAnEntryOutlivesItsBlock(t *testing.T) {
-	list := newBlocklist([]entry{blockOf(hostA, 0, 45)})
+	list := newBlocklist([]entry{blockOf(hostA, 0, 45)}, nil)
 	later := list.with(blockOf(hostB, 645, 690), at(645), rememberExpired)
 	_, known := later.find(cluster, hostA, false)
 	assert.True(t, known, "exactly ten minutes")
@@ -110,7 +122,7 @@ func TestAnEntryOutlivesItsBlock(t *testing.T) {
 }
 
 func TestShorteningLeavesAloneWhatIsShortEnough(t *testing.T) {
-	list := newBlocklist([]entry{blockOf(hostA, 0, 45)})
+	list := newBlocklist([]entry{blockOf(hostA, 0, 45)}, nil)
 	assert.Same(t, list, list.shortened(at(0), 45*time.Second), "exactly the longest")
 	assert.Equal(t, at(44), list.shortened(at(0), 44*time.Second).entries[0].Until)
 	assert.Equal(t, at(45), list.entries[0].Until)
@@ -120,42 +132,46 @@ func TestAtUntilNothingIsBlockedAnyMore(t *testing.T) {
 	for _, observed := range []bool{false, true} {
 		e := blockOf(hostA, 0, 45)
 		e.Observed = observed
-		list := newBlocklist([]entry{e})
+		list := newBlocklist([]entry{e}, nil)
 		assert.True(t, list.blocksAny(observed, at(44.999)))
 		assert.False(t, list.blocksAny(observed, at(45)))
-		assert.True(t, list.blocksIn(cluster, observed, at(44.999)))
-		assert.False(t, list.blocksIn(cluster, observed, at(45)))
 	}
 }
 
 func TestObservedEntriesAreKnownApart(t *testing.T) {
 	seen := blockOf(hostA, 0, 45)
 	seen.Observed = true
-	list := newBlocklist([]entry{seen})
+	list := newBlocklist([]entry{seen}, nil)
 	assert.True(t, list.blocksAny(true, at(1)))
 	assert.False(t, list.blocksAny(false, at(1)))
-	assert.True(t, list.blocksIn(cluster, true, at(1)))
-	assert.False(t, list.blocksIn(cluster, false, at(1)))
-	assert.False(t, list.blocksIn(cluster, true, at(45)))
 	_, ok := list.find(cluster, hostA, false)
 	assert.False(t, ok)
 }
 
 // FuzzDecodeBlocklist: whatever stands in SharedData, decoding neither panics nor believes an
-// entry that cannot have been written, and what it believes survives being stored again.
+// entry or evidence that cannot have been written, and what it believes survives being stored again.
 func FuzzDecodeBlocklist(f *testing.F) {
 	f.Add([]byte(`{"version":1,"blocks":[]}`), int64(boot))
-	f.Add(newBlocklist([]entry{blockOf(hostA, 0, 45), blockOf("[fd00::1]:8000", 1, 46)}).encode(), int64(at(2)))
+	f.Add(newBlocklist([]entry{blockOf(hostA, 0, 45), blockOf("[fd00::1]:8000", 1, 46)}, nil).encode(), int64(at(2)))
 	f.Add([]byte(`{"version":1,"blocks":[{"cluster":"c","endpoint":"e","since":-1,"until":9223372036854775807,"strikes":1}]}`), int64(1))
 	f.Add([]byte(`{"version":1,"version":2,"blocks":null}`), int64(math.MaxInt64))
+	f.Add(newBlocklist([]entry{blockOf(hostA, 0, 45)}, []sharedEvidence{evidenceAgainst(hostA), evidenceAgainst(hostB)}).encode(), int64(at(2)))
+	f.Add([]byte(`{"version":1,"blocks":7,"evidence":[{"cluster":"c","endpoint":"e","rule":"r","last":9,"counted":null},{"last":-1}]}`), int64(9))
 	f.Fuzz(func(t *testing.T, value []byte, clock int64) {
 		now := instant(clock)
 		list, _ := decodeBlocklist(value, now)
 		for _, e := range list.entries {
 			require.True(t, e.valid(now), "%+v", e)
 		}
+		for _, e := range list.evidence {
+			require.True(t, e.valid(now), "%+v", e)
+		}
 		again, err := decodeBlocklist(list.encode(), now)
 		require.NoError(t, err)
 		require.Equal(t, list.entries, again.entries)
+		require.Len(t, again.evidence, len(list.evidence))
+		for i := range list.evidence {
+			require.Equal(t, list.evidence[i], again.evidence[i])
+		}
 	})
 }

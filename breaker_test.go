@@ -69,7 +69,7 @@ func TestWithoutAWindowEverySampleCounts(t *testing.T) {
 }
 
 func TestTheFirstSampleCountsHoweverYoungTheClockIs(t *testing.T) {
-	b := newBreaker(newBlockStore(newMemory(), func(error) {}), time.Second, new(time.Hour))
+	b := newBreaker(newBlockStore(newMemory(), func(error) {}), time.Second, new(time.Hour), noJitter)
 	r := configured(t, `{"slow_threshold": "1s", "dedup_window": "10m", "confirm_window": "10m"}`)
 	now := unknown.add(2 * time.Second)
 	v, err := b.observe(r, cluster, hostA, sample{started: now.add(-time.Second), reached: now}, reasonHeaders, now)
@@ -139,6 +139,19 @@ func TestTheStartTimeIsCheckedAgainInsideTheCASLoop(t *testing.T) {
 	}, e)
 }
 
+// Its thread may have stood still between the clock and the store, so that its block is old
+// when it is written.
+func TestWhatIsYoungerThanAnotherWorkersBlockIsKept(t *testing.T) {
+	g := newGateway(t, 1, defaults())
+	require.Equal(t, outcomeCounted, g.answer(hostA, 75, 70))
+	g.memory.beforeSet = func() { g.memory.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 7, 52)}, nil).encode()) }
+	v, err := g.observe(0, hostA, 80, 70)
+	require.NoError(t, err)
+	require.Equal(t, verdict{outcome: outcomeStale, conflicts: 1}, v, "one of the two has started before 7")
+	require.Equal(t, 1, g.countOfA(0))
+	assert.Equal(t, outcomeBlocked, g.answer(hostA, 85, 70))
+}
+
 func TestRequestsThatStartedBeforeABlockNeverCountAgain(t *testing.T) {
 	g := newGateway(t, 1, defaults())
 	require.Equal(t, outcomeCounted, g.answer(hostA, 70, 70))
@@ -170,14 +183,15 @@ func TestABlockIsExtendedByRequestsThatStartedInIt(t *testing.T) {
 func TestStrikesDoNotOverflow(t *testing.T) {
 	known := blockOf(hostA, 0, 45)
 	known.Strikes = mostStrikes
-	again, _ := next(known, entry{Cluster: cluster, Endpoint: hostA}, time.Second, at(50))
-	assert.Equal(t, mostStrikes, again.Strikes)
-	assert.True(t, again.valid(at(50)))
+	g := newGateway(t, 1, defaults())
+	again := g.workers[0].next(g.rule, known, entry{Cluster: cluster, Endpoint: hostA}, at(50))
+	assert.Equal(t, mostStrikes, again.entry.Strikes)
+	assert.True(t, again.entry.valid(at(50)))
 }
 
 func TestAReplacedConfigurationBlocksForNoLongerThanItsSuccessor(t *testing.T) {
 	limit := time.Hour
-	b := newBreaker(newBlockStore(newMemory(), func(error) {}), time.Second, &limit)
+	b := newBreaker(newBlockStore(newMemory(), func(error) {}), time.Second, &limit, noJitter)
 	r := configured(t, `{"confirm_count": 1, "block_ttl": "10m"}`)
 	limit = 30 * time.Second
 	v, err := b.observe(r, cluster, hostA, sample{started: at(0), reached: at(70)}, reasonHeaders, at(70))
@@ -215,8 +229,9 @@ func TestCountsBelongToARuleAndBlocksToTheCluster(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, outcomeCounted, v.outcome, "another rule counts for itself")
 	require.Equal(t, outcomeBlocked, g.answer(hostA, 76, 70))
-	assert.True(t, g.blocklist(0, 76).blocksIn(cluster, false, at(76)))
-	assert.False(t, g.blocklist(0, 76).blocksIn("outbound|443||other.dns", false, at(76)))
+	e := g.entryOfA(76)
+	assert.True(t, e.blocks(at(76)))
+	assert.Len(t, g.blocklist(0, 76).entries, 1, "no other cluster has heard of it")
 }
 
 func TestObservedAndEnforcedBlocksDoNotTouchEachOther(t *testing.T) {
@@ -231,8 +246,8 @@ func TestObservedAndEnforcedBlocksDoNotTouchEachOther(t *testing.T) {
 	require.Equal(t, outcomeCounted, observe(70))
 	require.Equal(t, outcomeBlocked, observe(75))
 	list := g.blocklist(0, 75)
-	assert.True(t, list.blocksIn(cluster, true, at(75)))
-	assert.False(t, list.blocksIn(cluster, false, at(75)), "an observed block steers nothing")
+	assert.True(t, list.blocksAny(true, at(75)))
+	assert.False(t, list.blocksAny(false, at(75)), "an observed block steers nothing")
 
 	require.Equal(t, outcomeCounted, g.answer(hostA, 76, 70), "nor does it void the evidence of a rule that enforces")
 	require.Equal(t, outcomeBlocked, g.answer(hostA, 81, 70))
@@ -306,5 +321,78 @@ func TestAnEntryIsRememberedForTheLongestThreshold(t *testing.T) {
 		require.Equal(t, outcomeBlocked, g.answer(hostB, end, 3600))
 		_, known := g.blocklist(0, end).find(cluster, hostA, false)
 		assert.Equal(t, test.known, known, "%s, %g minutes", test.threshold, test.minutes)
+	}
+}
+
+// A probe is a request of an endpoint whose block is over (`return: probation`).
+
+func (g *gateway) lateProbe(worker int, end float64) (verdict, error) {
+	s := sample{started: at(end - 70), reached: at(end), probe: true}
+	return g.workers[worker].observe(g.rule, cluster, hostA, s, reasonHeaders, at(end))
+}
+
+func TestOneLateProbeBlocksAgainAtOnce(t *testing.T) {
+	for name, configuration := range map[string]string{
+		"the defaults":               `{}`,
+		"whatever the confirm_count": `{"confirm_count":20}`,
+		"whatever the window":        `{"dedup_window":"10m","confirm_window":"10m"}`,
+		"whatever the share":         `{"min_slow_percent":100,"min_slow_requests":10000}`,
+		"with shared evidence":       `{"evidence":"shared","confirm_count":20,"min_slow_percent":100}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t, 1, configured(t, configuration))
+			g.memory.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 0, 45)}, nil).encode())
+			require.Equal(t, outcomeCounted, g.answer(hostA, 140, 70), "one that was no probe")
+			v, err := g.lateProbe(0, 141)
+			require.NoError(t, err)
+			assert.Equal(t, outcomeBlocked, v.outcome)
+			assert.Equal(t, 2, g.entryOfA(141).Strikes)
+			assert.Equal(t, at(186), g.entryOfA(141).Until)
+			assert.Zero(t, g.countOfA(0))
+			assert.Empty(t, g.countedOfA(141))
+		})
+	}
+}
+
+func TestAProbeOfAnEndpointThatWasBlockedMeanwhileIsStale(t *testing.T) {
+	for _, evidence := range []string{"worker", "shared"} {
+		t.Run(evidence, func(t *testing.T) {
+			probed := func() *gateway {
+				g := newGateway(t, 2, configured(t, `{"evidence":"`+evidence+`"}`))
+				g.memory.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 0, 45)}, nil).encode())
+				return g
+			}
+			g := probed()
+			_, err := g.lateProbe(1, 140)
+			require.NoError(t, err)
+			v, err := g.lateProbe(0, 141)
+			require.NoError(t, err)
+			assert.Equal(t, outcomeStale, v.outcome)
+			assert.Equal(t, 2, g.entryOfA(141).Strikes)
+
+			g = probed()
+			require.Equal(t, outcomeCounted, g.answer(hostA, 130, 70))
+			g.memory.beforeSet = func() { _, err = g.lateProbe(1, 140) }
+			v, raceErr := g.lateProbe(0, 141)
+			require.NoError(t, err)
+			require.NoError(t, raceErr)
+			assert.Equal(t, verdict{outcome: outcomeStale, conflicts: 1}, v, "the same between get and set")
+			assert.Equal(t, 2, g.entryOfA(141).Strikes)
+		})
+	}
+}
+
+func TestAProbeWhoseBlockCouldNotBeWrittenIsEnoughForTheNextSample(t *testing.T) {
+	for _, evidence := range []string{"worker", "shared"} {
+		t.Run(evidence, func(t *testing.T) {
+			g := newGateway(t, 1, configured(t, `{"confirm_count":20,"evidence":"`+evidence+`"}`))
+			g.memory.failSet = errHost
+			v, err := g.lateProbe(0, 70)
+			require.ErrorIs(t, err, errHost)
+			require.Equal(t, outcomeCounted, v.outcome)
+			g.memory.failSet = nil
+			assert.Equal(t, outcomeBlocked, g.answer(hostA, 75, 70))
+			require.Equal(t, outcomeCounted, g.answer(hostA, 145, 70), "it is used up")
+		})
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -78,7 +77,7 @@ func TestCaseB08GivingUpKeepsTheEvidence(t *testing.T) {
 // attempts.
 func otherWorkerWrites(g *gateway, n int) {
 	g.memory.beforeSet = func() {
-		g.memory.put(blocklistKey, newBlocklist([]entry{blockOf(hostC, 0, 500)}).encode())
+		g.memory.put(blocklistKey, newBlocklist([]entry{blockOf(hostC, 0, 500)}, nil).encode())
 		if n > 1 {
 			otherWorkerWrites(g, n-1)
 		}
@@ -168,9 +167,10 @@ func TestCaseB12RepeatedEvidenceExtendsTheBlock(t *testing.T) {
 
 func TestCaseB12ALateWriterWithAnOlderClockShortensNothing(t *testing.T) {
 	known := blockOf(hostA, 90, 210)
-	late, what := next(known, entry{Cluster: cluster, Endpoint: hostA}, 45*time.Second, at(75))
-	assert.Equal(t, outcomeExtended, what)
-	assert.Equal(t, at(210), late.Until, "120 would be shorter")
+	g := newGateway(t, 1, caseRule(t, ""))
+	late := g.workers[0].next(g.rule, known, entry{Cluster: cluster, Endpoint: hostA}, at(75))
+	assert.Equal(t, outcomeExtended, late.outcome)
+	assert.Equal(t, at(210), late.entry.Until, "120 would be shorter")
 }
 
 // B13: the counter is compared for equality, jumped over, and the host is never ejected again.
@@ -199,8 +199,8 @@ func TestCaseB13TheCountIsBounded(t *testing.T) {
 // B14: ">" instead of ">=" makes a limit unreachable. (Sentinel 1769)
 func TestCaseB14ALimitThatIsReachedCounts(t *testing.T) {
 	r := caseRule(t, "")
-	assert.False(t, sent(r).answer(false, false, at(69.999)))
-	assert.True(t, sent(r).answer(false, false, at(70)))
+	assert.False(t, sent(r).lateAnswer(false, false, at(69.999)))
+	assert.True(t, sent(r).lateAnswer(false, false, at(70)))
 
 	g := newGateway(t, 1, r)
 	g.answer(hostA, 80, 75)

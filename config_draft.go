@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"hash/fnv"
 	"maps"
 	"time"
 
@@ -11,8 +13,7 @@ import (
 // the same rule stay zero until nobody can name them any more.
 type ruleDraft struct {
 	rule
-	place         keyScope      // where its keys stand
-	blockTTLMax   time.Duration // 0: as blockTTL
+	place         keyScope // where its keys stand
 	checkInterval time.Duration
 	entries       []gjson.Result      // of _rules_
 	matches       map[string][]string // the names that the rule matches, by key
@@ -29,10 +30,14 @@ func defaultDraft() ruleDraft {
 			confirmCount:         2,
 			confirmWindow:        5 * time.Minute,
 			blockTTL:             45 * time.Second,
+			minSlowRequests:      10,
 			maxBlockedPercent:    100,
 			minCandidatesPercent: 20,
 			override:             overrideWhenBlocked,
 			pick:                 pickRoundRobin,
+			returns:              returnFull,
+			evidence:             evidenceWorker,
+			countTimeouts:        true,
 		},
 		place:         atTop,
 		checkInterval: 500 * time.Millisecond,
@@ -55,5 +60,11 @@ func (d *ruleDraft) effective() *rule {
 	if r.firstChunkThreshold == 0 {
 		r.firstChunkThreshold = r.slowThreshold
 	}
+	if r.blockTTLMax == 0 {
+		r.blockTTLMax = r.blockTTL
+	}
+	content := fnv.New64a()
+	fmt.Fprintf(content, "%s %q", &r, d.matches)
+	r.id = fmt.Sprintf("%016x", content.Sum64())
 	return &r
 }

@@ -46,11 +46,6 @@ type wrongValue struct {
 
 func (w wrongValue) String() string { return "got " + w.given + ", want " + w.want }
 
-// notYet refuses a value that a later version will accept.
-func notYet(given, instead string) *wrongValue {
-	return &wrongValue{given: given + " (known, but not supported by this version)", want: instead}
-}
-
 // memberPath names a member of the object at path. An odd name is quoted.
 func memberPath(path, name string) string {
 	isOdd := func(c rune) bool {

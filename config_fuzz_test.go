@@ -20,11 +20,18 @@ func requireWithinLimits(t require.TestingT, r *rule) {
 	require.Contains(t, []measure{measureAuto, measureHeaders, measureFirstChunk}, r.measure)
 	require.Contains(t, []overrideWhen{overrideWhenBlocked, overrideAlways}, r.override)
 	require.Contains(t, []pickPolicy{pickRoundRobin, pickRandom, pickLeastRequest}, r.pick)
+	require.Contains(t, []returnPolicy{returnFull, returnProbation}, r.returns)
+	require.Contains(t, []evidencePolicy{evidenceWorker, evidenceShared}, r.evidence)
 
-	for _, d := range []time.Duration{r.slowThreshold, r.firstChunkThreshold, r.blockTTL} {
+	for _, d := range []time.Duration{r.slowThreshold, r.firstChunkThreshold, r.blockTTL, r.blockTTLMax} {
 		require.Greater(t, d, nothing)
 		require.LessOrEqual(t, d, time.Hour)
 	}
+	require.GreaterOrEqual(t, r.blockTTLMax, r.blockTTL)
+	require.GreaterOrEqual(t, r.stallThreshold, nothing)
+	require.LessOrEqual(t, r.stallThreshold, time.Hour)
+	require.GreaterOrEqual(t, r.countAbortsAfter, nothing)
+	require.Less(t, r.countAbortsAfter, specifiedPatience(r))
 	require.GreaterOrEqual(t, r.dedupWindow, nothing)
 	require.Greater(t, r.confirmWindow, nothing)
 	require.LessOrEqual(t, r.confirmWindow, 10*time.Minute)
@@ -34,10 +41,14 @@ func requireWithinLimits(t require.TestingT, r *rule) {
 		{r.confirmCount, 1, 20},
 		{r.maxBlockedPercent, 1, 100},
 		{r.minCandidatesPercent, 0, 100},
+		{r.blockTTLJitterPercent, 0, 50},
+		{r.minSlowPercent, 0, 100},
+		{r.minSlowRequests, 1, 10_000},
 	} {
 		require.GreaterOrEqual(t, n.got, n.least)
 		require.LessOrEqual(t, n.got, n.most)
 	}
+	require.NotEmpty(t, r.id)
 }
 
 func FuzzParseSettings(f *testing.F) {
@@ -45,6 +56,9 @@ func FuzzParseSettings(f *testing.F) {
 		``, `null`, `{}`, `[]`, `"a"`, `1`, `{"_rules_":[]}`, `{"_rules_":null}`, `{"_rules_":7}`, `{"_plugin_id_":"x","_rules_":[]}`,
 		`{"mode":"observe","measure":"headers","override":"always","pick":"random","return":"full","evidence":"worker","count_timeouts":false}`,
 		`{"slow_threshold":"70s","first_chunk_threshold":"1m30s","dedup_window":"0s","confirm_window":"10m","block_ttl":"45s","block_ttl_max":"45s","check_interval":"100ms"}`,
+		`{"block_ttl_max":"1h","block_ttl_jitter_percent":50,"min_slow_percent":100,"min_slow_requests":10000,"return":"probation","evidence":"shared"}`,
+		`{"count_timeouts":true,"count_aborts_after":"60s","stall_threshold":"0s","_rules_":[{"_match_route_":["a"],"slow_threshold":"60s"}]}`,
+		`{"min_slow_requests":1,"_rules_":[{"_match_route_":["a"],"min_slow_requests":2}]}`,
 		`{"confirm_count":20,"max_blocked_percent":1,"min_candidates_percent":0}`,
 		`{"_rules_":[{"_match_route_":["a"],"slow_threshold":"30s"},{"_match_domain_":["*.b"],"_match_service_":["c:80"]},{"_match_route_prefix_":["d"]}]}`,
 		`{"_plugin_id_":"","mode":"off","_rules_":[{"_match_service_":["s"],"mode":"enforce","_x_":1}]}`,
@@ -121,8 +135,8 @@ func (n namedValues) object(t *rapid.T) string {
 	return "{" + strings.Join(texts, " ,\n") + "}"
 }
 
-// drawValues names some of the keys. first_chunk_threshold stays zero in the
-// rule while nobody names it.
+// drawValues names some of the keys. What defaults to another value of the rule stays zero in it
+// while nobody names it.
 func drawValues(t *rapid.T) namedValues {
 	n := namedValues{members: map[string]string{}, changes: map[string]func(*rule){}}
 	named := func(key string) bool { return rapid.Bool().Draw(t, "names "+key) }
@@ -160,28 +174,58 @@ func drawValues(t *rapid.T) namedValues {
 	drawInteger("min_candidates_percent", 0, 100, func(r *rule, i int) { r.minCandidatesPercent = i })
 	drawName("override", []string{"when_blocked", "always"}, func(r *rule, i int) { r.override = overrideWhen(i) })
 	drawName("pick", []string{"round_robin", "random", "least_request"}, func(r *rule, i int) { r.pick = pickPolicy(i) })
-	drawName("return", []string{"full"}, func(*rule, int) {})
-	drawName("evidence", []string{"worker"}, func(*rule, int) {})
+	drawName("return", []string{"full", "probation"}, func(r *rule, i int) { r.returns = returnPolicy(i) })
+	drawName("evidence", []string{"worker", "shared"}, func(r *rule, i int) { r.evidence = evidencePolicy(i) })
+	drawDuration("block_ttl_max", 1, time.Hour, func(r *rule, d time.Duration) { r.blockTTLMax = d })
+	drawInteger("block_ttl_jitter_percent", 0, 50, func(r *rule, i int) { r.blockTTLJitterPercent = i })
+	drawInteger("min_slow_percent", 0, 100, func(r *rule, i int) { r.minSlowPercent = i })
+	drawInteger("min_slow_requests", 1, 10_000, func(r *rule, i int) { r.minSlowRequests = i })
+	drawDuration("count_aborts_after", 1, time.Hour, func(r *rule, d time.Duration) { r.countAbortsAfter = d })
+	drawDuration("stall_threshold", 0, time.Hour, func(r *rule, d time.Duration) { r.stallThreshold = d })
+	if named("count_timeouts") {
+		counted := rapid.Bool().Draw(t, "count_timeouts")
+		n.name("count_timeouts", counted, func(r *rule) { r.countTimeouts = counted })
+	}
 	return n
 }
 
 // makeValid names what else is needed to make a rule valid that inherits from
 // parent, and returns the rule.
-func makeValid(t *rapid.T, n namedValues, parent rule) rule {
+func makeValid(n namedValues, parent rule) rule {
 	r := n.applyTo(parent)
 	if r.confirmWindow < r.dedupWindow*time.Duration(r.confirmCount-1) {
 		n.name("confirm_window", "10m", func(r *rule) { r.confirmWindow = 10 * time.Minute })
-		r = n.applyTo(parent)
 	}
-	if rapid.Bool().Draw(t, "names block_ttl_max") {
-		n.name("block_ttl_max", r.blockTTL.String(), func(*rule) {})
+	if r.blockTTLMax > 0 && r.blockTTLMax < r.blockTTL {
+		ttl := r.blockTTL
+		n.name("block_ttl_max", ttl.String(), func(r *rule) { r.blockTTLMax = ttl })
 	}
-	return r
+	if patience := specifiedPatience(withDependentDefaults(r)); r.countAbortsAfter >= patience {
+		after := max(patience/2, 1)
+		n.name("count_aborts_after", after.String(), func(r *rule) { r.countAbortsAfter = after })
+		if after == patience { // a threshold of 1ns leaves no room for an abort
+			n.name("measure", "headers", func(r *rule) { r.measure = measureHeaders })
+			n.name("slow_threshold", "2ns", func(r *rule) { r.slowThreshold = 2 })
+		}
+	}
+	return n.applyTo(parent)
 }
 
-func withFirstChunkDefault(r rule) *rule {
+// specifiedPatience is how long a request waits for its answer at most before it is a sample.
+func specifiedPatience(r *rule) time.Duration {
+	return map[measure]time.Duration{
+		measureAuto:       max(r.slowThreshold, r.firstChunkThreshold),
+		measureHeaders:    r.slowThreshold,
+		measureFirstChunk: r.firstChunkThreshold,
+	}[r.measure]
+}
+
+func withDependentDefaults(r rule) *rule {
 	if r.firstChunkThreshold == 0 {
 		r.firstChunkThreshold = r.slowThreshold
+	}
+	if r.blockTTLMax == 0 {
+		r.blockTTLMax = r.blockTTL
 	}
 	return &r
 }
@@ -189,11 +233,11 @@ func withFirstChunkDefault(r rule) *rule {
 func TestAValidConfigurationIsReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		defaults := specifiedDefaults()
-		defaults.firstChunkThreshold = 0
+		defaults.firstChunkThreshold, defaults.blockTTLMax = 0, 0
 		want := settings{checkInterval: 500 * time.Millisecond}
 
 		top := drawValues(t)
-		global := makeValid(t, top, defaults)
+		global := makeValid(top, defaults)
 		if rapid.Bool().Draw(t, "names check_interval") {
 			want.checkInterval = time.Duration(rapid.Int64Range(int64(100*time.Millisecond), int64(time.Minute)).Draw(t, "check_interval"))
 			top.name("check_interval", want.checkInterval.String(), func(*rule) {})
@@ -203,25 +247,22 @@ func TestAValidConfigurationIsReadAsWritten(t *testing.T) {
 		var entries []string
 		for range rapid.IntRange(0, 4).Draw(t, "rules") {
 			own := drawValues(t)
-			r := makeValid(t, own, global)
-			if _, inherits := top.members["block_ttl_max"]; inherits {
-				own.name("block_ttl_max", r.blockTTL.String(), func(*rule) {})
-			}
+			r := makeValid(own, global)
 			own.name("_match_route_", []string{"a"}, func(*rule) {})
 			entries = append(entries, own.object(t))
-			want.rules = append(want.rules, withFirstChunkDefault(r))
+			want.rules = append(want.rules, withDependentDefaults(r))
 		}
 		if len(entries) > 0 {
 			top.members["_rules_"] = "[" + strings.Join(entries, ",") + "]"
 		}
 		if hasGlobal || len(entries) == 0 {
-			want.global = withFirstChunkDefault(global)
+			want.global = withDependentDefaults(global)
 		}
 
 		configuration := top.object(t)
 		got, err := parseSettings([]byte(configuration))
 		require.NoError(t, err, configuration)
 		got.warnings = nil
-		require.Equal(t, &want, got, configuration)
+		require.Equal(t, &want, got.withoutIDs(), configuration)
 	})
 }

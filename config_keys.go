@@ -19,6 +19,9 @@ const (
 	matchPrefixKey  = "_match_route_prefix_"
 )
 
+// minSlowRequestsKey is the key that has no effect alone.
+const minSlowRequestsKey = "min_slow_requests"
+
 // keyScope says where a key may stand.
 type keyScope uint8
 
@@ -53,14 +56,18 @@ func (d *ruleDraft) keys() keyTable {
 		{"confirm_window", anywhere, durationValue(&d.confirmWindow, positive(10*time.Minute))},
 		{"block_ttl", anywhere, durationValue(&d.blockTTL, positive(time.Hour))},
 		{"block_ttl_max", anywhere, durationValue(&d.blockTTLMax, positive(time.Hour))},
+		{"block_ttl_jitter_percent", anywhere, integerValue(&d.blockTTLJitterPercent, 0, 50)},
+		{"min_slow_percent", anywhere, integerValue(&d.minSlowPercent, 0, 100)},
+		{minSlowRequestsKey, anywhere, integerValue(&d.minSlowRequests, 1, 10_000)},
 		{"max_blocked_percent", anywhere, integerValue(&d.maxBlockedPercent, 1, 100)},
 		{"min_candidates_percent", anywhere, integerValue(&d.minCandidatesPercent, 0, 100)},
 		{"override", anywhere, enumValue(&d.override)},
 		{"pick", anywhere, enumValue(&d.pick)},
-		{"return", anywhere, onlyValue(`"full"`, `"probation"`)},
-		{"evidence", anywhere, onlyValue(`"worker"`, `"shared"`)},
-		{"count_timeouts", anywhere, onlyValue(`false`, `true`)},
-		{"count_aborts_after", anywhere, unsupportedKey},
+		{"return", anywhere, enumValue(&d.returns)},
+		{"evidence", anywhere, enumValue(&d.evidence)},
+		{"count_timeouts", anywhere, booleanValue(&d.countTimeouts)},
+		{"count_aborts_after", anywhere, durationValue(&d.countAbortsAfter, positive(time.Hour))},
+		{"stall_threshold", anywhere, durationValue(&d.stallThreshold, durationSpan{most: time.Hour})},
 		{"check_interval", atTop, durationValue(&d.checkInterval, durationSpan{least: 100 * time.Millisecond, most: time.Minute, orZero: true})},
 
 		{pluginIDKey, anywhere, ignoredKey},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -102,7 +103,21 @@ func (p *configParser) entry(path string, entry gjson.Result, top *ruleDraft) *r
 	}
 	p.matches(path, &d)
 	p.relations(path, &d, top)
-	return d.effective()
+	r := d.effective()
+	p.minSlowRequests(path, entry, r)
+	return r
+}
+
+// minSlowRequests warns of an object that asks for a number of requests when none of the rules that
+// it is meant for asks for a share of them.
+func (p *configParser) minSlowRequests(path string, object gjson.Result, rules ...*rule) {
+	given := object.Get(minSlowRequestsKey)
+	if !given.Exists() || given.Int() == int64(defaultDraft().minSlowRequests) {
+		return
+	}
+	if !slices.ContainsFunc(rules, func(r *rule) bool { return r.minSlowPercent > 0 }) {
+		p.warn(memberPath(path, minSlowRequestsKey), "has no effect while min_slow_percent is 0")
+	}
 }
 
 // matches warns of names that the gateway will not look at (wasm-go's rule matcher): of several

@@ -17,7 +17,8 @@ func configRelations() []configRelation {
 	return []configRelation{
 		{keys: []string{"confirm_window", "dedup_window", "confirm_count"}, check: confirmationsFit},
 		{keys: []string{"confirm_window", "slow_threshold", "confirm_count"}, check: loneClientConfirms, warning: true},
-		{keys: []string{"block_ttl_max", "block_ttl"}, check: blockTTLStays},
+		{keys: []string{"block_ttl_max", "block_ttl"}, check: blockTTLGrows},
+		{keys: []string{"count_aborts_after", "slow_threshold", "first_chunk_threshold", "measure"}, check: abortsComeBeforeTheThreshold},
 	}
 }
 
@@ -55,14 +56,22 @@ func loneClientConfirms(d *ruleDraft) *wrongValue {
 	}
 }
 
-// blockTTLStays: the TTL cannot grow yet.
-func blockTTLStays(d *ruleDraft) *wrongValue {
-	switch {
-	case d.blockTTLMax == 0 || d.blockTTLMax == d.blockTTL:
+// blockTTLGrows: the TTL grows from block_ttl on.
+func blockTTLGrows(d *ruleDraft) *wrongValue {
+	if d.blockTTLMax == 0 || d.blockTTLMax >= d.blockTTL {
 		return nil
-	case d.blockTTLMax < d.blockTTL:
-		return &wrongValue{given: quoteDuration(d.blockTTLMax), want: "at least " + quoteDuration(d.blockTTL) + " (block_ttl)"}
-	default:
-		return notYet(quoteDuration(d.blockTTLMax), quoteDuration(d.blockTTL)+" (block_ttl)")
+	}
+	return &wrongValue{given: quoteDuration(d.blockTTLMax), want: "at least " + quoteDuration(d.blockTTL) + " (block_ttl)"}
+}
+
+// abortsComeBeforeTheThreshold: a client that has waited for the threshold counts anyway.
+func abortsComeBeforeTheThreshold(d *ruleDraft) *wrongValue {
+	r := d.effective()
+	if r.countAbortsAfter < r.patience() {
+		return nil
+	}
+	return &wrongValue{
+		given: quoteDuration(r.countAbortsAfter),
+		want:  "below " + quoteDuration(r.patience()) + " (slow_threshold, or first_chunk_threshold where that may count)",
 	}
 }

@@ -24,11 +24,26 @@ func specifiedDefaults() rule {
 		confirmCount:         2,
 		confirmWindow:        5 * time.Minute,
 		blockTTL:             45 * time.Second,
+		blockTTLMax:          45 * time.Second,
+		minSlowRequests:      10,
 		maxBlockedPercent:    100,
 		minCandidatesPercent: 20,
 		override:             overrideWhenBlocked,
 		pick:                 pickRoundRobin,
+		returns:              returnFull,
+		evidence:             evidenceWorker,
+		countTimeouts:        true,
 	}
+}
+
+// withoutIDs takes away the rules' ids, which have a test of their own.
+func (s *settings) withoutIDs() *settings {
+	for _, r := range append(s.rules, s.global) {
+		if r != nil {
+			r.id = ""
+		}
+	}
+	return s
 }
 
 func mustParse(t *testing.T, configuration string) *settings {
@@ -52,10 +67,19 @@ func TestEachKeyHasItsDefault(t *testing.T) {
 		{"confirm_count", 2, s.global.confirmCount},
 		{"confirm_window", "5m0s", s.global.confirmWindow.String()},
 		{"block_ttl", "45s", s.global.blockTTL.String()},
+		{"block_ttl_max", s.global.blockTTL, s.global.blockTTLMax},
+		{"block_ttl_jitter_percent", 0, s.global.blockTTLJitterPercent},
+		{"min_slow_percent", 0, s.global.minSlowPercent},
+		{"min_slow_requests", 10, s.global.minSlowRequests},
 		{"max_blocked_percent", 100, s.global.maxBlockedPercent},
 		{"min_candidates_percent", 20, s.global.minCandidatesPercent},
 		{"override", "when_blocked", s.global.override.String()},
 		{"pick", "round_robin", s.global.pick.String()},
+		{"return", "full", s.global.returns.String()},
+		{"evidence", "worker", s.global.evidence.String()},
+		{"count_timeouts", true, s.global.countTimeouts},
+		{"count_aborts_after", "0s", s.global.countAbortsAfter.String()},
+		{"stall_threshold", "0s", s.global.stallThreshold.String()},
 		{"check_interval", "500ms", s.checkInterval.String()},
 	} {
 		t.Run(c.key, func(t *testing.T) { assert.Equal(t, c.want, c.got) })
@@ -68,7 +92,7 @@ func TestAnEmptyConfigurationIsAllDefaults(t *testing.T) {
 		`{"_rules_":[]}`, `{"_rules_":null}`, `{"_plugin_id_":"x"}`, `{"_plugin_id_":"x","_rules_":[]}`,
 	} {
 		t.Run(configuration, func(t *testing.T) {
-			s := mustParse(t, configuration)
+			s := mustParse(t, configuration).withoutIDs()
 			assert.Equal(t, &settings{global: new(specifiedDefaults()), checkInterval: 500 * time.Millisecond}, s)
 		})
 	}
@@ -101,10 +125,18 @@ func TestEachKeySetsItsValue(t *testing.T) {
 		{`"confirm_window":"1ns","confirm_count":1`, func(r *rule) { r.confirmWindow, r.confirmCount = 1, 1 }},
 		{`"confirm_window":"10m"`, func(r *rule) { r.confirmWindow = 10 * time.Minute }},
 		{`"confirm_window":"15s","confirm_count":4`, func(r *rule) { r.confirmWindow, r.confirmCount = 15*time.Second, 4 }},
-		{`"block_ttl":"1ns"`, func(r *rule) { r.blockTTL = 1 }},
-		{`"block_ttl":"1h"`, func(r *rule) { r.blockTTL = time.Hour }},
+		{`"block_ttl":"1ns"`, func(r *rule) { r.blockTTL, r.blockTTLMax = 1, 1 }},
+		{`"block_ttl":"1h"`, func(r *rule) { r.blockTTL, r.blockTTLMax = time.Hour, time.Hour }},
 		{`"block_ttl_max":"45s"`, func(*rule) {}},
-		{`"block_ttl_max":"1m","block_ttl":"60s"`, func(r *rule) { r.blockTTL = time.Minute }},
+		{`"block_ttl_max":"1m","block_ttl":"60s"`, func(r *rule) { r.blockTTL, r.blockTTLMax = time.Minute, time.Minute }},
+		{`"block_ttl_max":"45s","block_ttl":"1ns"`, func(r *rule) { r.blockTTL = 1 }},
+		{`"block_ttl_max":"1h"`, func(r *rule) { r.blockTTLMax = time.Hour }},
+		{`"block_ttl_jitter_percent":0`, func(*rule) {}},
+		{`"block_ttl_jitter_percent":50`, func(r *rule) { r.blockTTLJitterPercent = 50 }},
+		{`"min_slow_percent":0`, func(*rule) {}},
+		{`"min_slow_percent":100`, func(r *rule) { r.minSlowPercent = 100 }},
+		{`"min_slow_percent":1,"min_slow_requests":1`, func(r *rule) { r.minSlowPercent, r.minSlowRequests = 1, 1 }},
+		{`"min_slow_percent":1,"min_slow_requests":10000`, func(r *rule) { r.minSlowPercent, r.minSlowRequests = 1, 10_000 }},
 		{`"max_blocked_percent":1`, func(r *rule) { r.maxBlockedPercent = 1 }},
 		{`"max_blocked_percent":100`, func(*rule) {}},
 		{`"min_candidates_percent":0`, func(r *rule) { r.minCandidatesPercent = 0 }},
@@ -115,19 +147,27 @@ func TestEachKeySetsItsValue(t *testing.T) {
 		{`"pick":"random"`, func(r *rule) { r.pick = pickRandom }},
 		{`"pick":"least_request"`, func(r *rule) { r.pick = pickLeastRequest }},
 		{`"return":"full"`, func(*rule) {}},
+		{`"return":"probation"`, func(r *rule) { r.returns = returnProbation }},
 		{`"evidence":"worker"`, func(*rule) {}},
-		{`"count_timeouts":false`, func(*rule) {}},
+		{`"evidence":"shared"`, func(r *rule) { r.evidence = evidenceShared }},
+		{`"count_timeouts":true`, func(*rule) {}},
+		{`"count_timeouts":false`, func(r *rule) { r.countTimeouts = false }},
+		{`"count_aborts_after":"1ns"`, func(r *rule) { r.countAbortsAfter = 1 }},
+		{`"count_aborts_after":"69999ms"`, func(r *rule) { r.countAbortsAfter = 69_999 * time.Millisecond }},
+		{`"stall_threshold":"0s"`, func(*rule) {}},
+		{`"stall_threshold":"1ns"`, func(r *rule) { r.stallThreshold = 1 }},
+		{`"stall_threshold":"1h"`, func(r *rule) { r.stallThreshold = time.Hour }},
 		{`"slow\u005fthreshold":"2\u0073"`, func(r *rule) { r.slowThreshold, r.firstChunkThreshold = 2*time.Second, 2*time.Second }},
 	} {
 		t.Run(c.members, func(t *testing.T) {
 			want := specifiedDefaults()
 			c.change(&want)
 
-			s := mustParse(t, `{`+c.members+`}`)
+			s := mustParse(t, `{`+c.members+`}`).withoutIDs()
 			assert.Equal(t, &want, s.global, "at the top")
 			assert.Empty(t, s.rules)
 
-			s = mustParse(t, `{"_rules_":[{"_match_route_":["a"],`+c.members+`}]}`)
+			s = mustParse(t, `{"_rules_":[{"_match_route_":["a"],`+c.members+`}]}`).withoutIDs()
 			assert.Nil(t, s.global)
 			assert.Equal(t, []*rule{&want}, s.rules, "in a rule")
 		})
@@ -146,9 +186,10 @@ func TestCheckInterval(t *testing.T) {
 
 const (
 	ownKeysInRules = "mode, slow_threshold, first_chunk_threshold, measure, dedup_window, confirm_count, confirm_window, " +
-		"block_ttl, block_ttl_max, max_blocked_percent, min_candidates_percent, override, pick, return, evidence, " +
-		"count_timeouts, count_aborts_after"
+		"block_ttl, block_ttl_max, block_ttl_jitter_percent, min_slow_percent, min_slow_requests, max_blocked_percent, " +
+		"min_candidates_percent, override, pick, return, evidence, count_timeouts, count_aborts_after, stall_threshold"
 	ownKeysAtTop = ownKeysInRules + ", check_interval"
+	patience     = "(slow_threshold, or first_chunk_threshold where that may count)"
 	matchKeys    = "_match_route_, _match_domain_, _match_service_ or _match_route_prefix_ with an array of non-empty strings"
 )
 
@@ -158,8 +199,8 @@ func TestAWrongValueIsRefusedNamingKeyValueAndRemedy(t *testing.T) {
 		upToHour  = "want a duration with a unit, above 0s and at most 1h"
 		upTo10Min = "want a duration with a unit, above 0s and at most 10m"
 		dedup     = "want a duration with a unit, from 0s to 10m"
+		stall     = "want a duration with a unit, from 0s to 1h"
 		interval  = "want a duration with a unit, 0s or from 100ms to 1m"
-		later     = "(known, but not supported by this version)"
 	)
 	for _, c := range []struct{ members, want string }{
 		// Enumerations.
@@ -179,6 +220,12 @@ func TestAWrongValueIsRefusedNamingKeyValueAndRemedy(t *testing.T) {
 		{`"override":"when_blocking"`, `override: got "when_blocking", want "when_blocked" or "always" (nearest: when_blocked)`},
 		{`"pick":"round-robin"`, `pick: got "round-robin", want "round_robin", "random" or "least_request" (nearest: round_robin)`},
 		{`"pick":"randon_robin"`, `pick: got "randon_robin", want "round_robin", "random" or "least_request"`},
+		{`"return":"half"`, `return: got "half", want "full" or "probation"`},
+		{`"return":"probatoin"`, `return: got "probatoin", want "full" or "probation" (nearest: probation)`},
+		{`"return":true`, `return: got true, want "full" or "probation"`},
+		{`"return":null`, `return: got null, want "full" or "probation"`},
+		{`"evidence":"share"`, `evidence: got "share", want "worker" or "shared" (nearest: shared)`},
+		{`"evidence":1`, `evidence: got 1, want "worker" or "shared"`},
 		{`"pick":"rundom"`, `pick: got "rundom", want "round_robin", "random" or "least_request" (nearest: random)`},
 
 		// Durations: the unit.
@@ -220,6 +267,16 @@ func TestAWrongValueIsRefusedNamingKeyValueAndRemedy(t *testing.T) {
 		{`"block_ttl":"2h"`, `block_ttl: got "2h", ` + upToHour},
 		{`"block_ttl_max":"0s"`, `block_ttl_max: got "0s", ` + upToHour},
 		{`"block_ttl_max":"2h"`, `block_ttl_max: got "2h", ` + upToHour},
+		{`"count_aborts_after":"0s"`, `count_aborts_after: got "0s", ` + upToHour},
+		{`"count_aborts_after":"-1s"`, `count_aborts_after: got "-1s", ` + upToHour},
+		{`"count_aborts_after":"61m"`, `count_aborts_after: got "61m", ` + upToHour},
+		{`"count_aborts_after":10`, `count_aborts_after: got 10, want a duration with a unit such as "10s"`},
+		{`"count_aborts_after":null`, `count_aborts_after: got null, ` + upToHour},
+		{`"count_aborts_after":false`, `count_aborts_after: got false, ` + upToHour},
+		{`"stall_threshold":"-1ns"`, `stall_threshold: got "-1ns", ` + stall},
+		{`"stall_threshold":"1h0m0.000000001s"`, `stall_threshold: got "1h0m0.000000001s", ` + stall},
+		{`"stall_threshold":0`, `stall_threshold: got 0, want a duration with a unit such as "0s"`},
+		{`"stall_threshold":false`, `stall_threshold: got false, ` + stall},
 		{`"check_interval":"99ms"`, `check_interval: got "99ms", ` + interval},
 		{`"check_interval":"61s"`, `check_interval: got "61s", ` + interval},
 		{`"check_interval":"-1s"`, `check_interval: got "-1s", ` + interval},
@@ -241,23 +298,26 @@ func TestAWrongValueIsRefusedNamingKeyValueAndRemedy(t *testing.T) {
 		{`"max_blocked_percent":"50%"`, `max_blocked_percent: got "50%", want an integer from 1 to 100`},
 		{`"min_candidates_percent":-1`, `min_candidates_percent: got -1, want an integer from 0 to 100`},
 		{`"min_candidates_percent":101`, `min_candidates_percent: got 101, want an integer from 0 to 100`},
+		{`"block_ttl_jitter_percent":-1`, `block_ttl_jitter_percent: got -1, want an integer from 0 to 50`},
+		{`"block_ttl_jitter_percent":51`, `block_ttl_jitter_percent: got 51, want an integer from 0 to 50`},
+		{`"min_slow_percent":-1`, `min_slow_percent: got -1, want an integer from 0 to 100`},
+		{`"min_slow_percent":101`, `min_slow_percent: got 101, want an integer from 0 to 100`},
+		{`"min_slow_requests":0`, `min_slow_requests: got 0, want an integer from 1 to 10000`},
+		{`"min_slow_requests":10001`, `min_slow_requests: got 10001, want an integer from 1 to 10000`},
 
-		// Values of later versions.
-		{`"return":"probation"`, `return: got "probation" ` + later + `, want "full"`},
-		{`"return":"half"`, `return: got "half", want "full"`},
-		{`"return":true`, `return: got true, want "full"`},
-		{`"evidence":"shared"`, `evidence: got "shared" ` + later + `, want "worker"`},
-		{`"evidence":1`, `evidence: got 1, want "worker"`},
-		{`"count_timeouts":true`, `count_timeouts: got true ` + later + `, want false`},
-		{`"count_timeouts":"false"`, `count_timeouts: got "false", want false`},
-		{`"count_timeouts":0`, `count_timeouts: got 0, want false`},
-		{`"count_aborts_after":"10s"`, `count_aborts_after: got "10s" ` + later + `, want the key left out`},
-		{`"count_aborts_after":null`, `count_aborts_after: got null ` + later + `, want the key left out`},
-		{`"block_ttl_max":"3m"`, `block_ttl_max: got "3m" ` + later + `, want "45s" (block_ttl)`},
+		// Booleans.
+		{`"count_timeouts":"false"`, `count_timeouts: got "false", want true or false`},
+		{`"count_timeouts":0`, `count_timeouts: got 0, want true or false`},
+		{`"count_timeouts":null`, `count_timeouts: got null, want true or false`},
+		{`"count_timeouts":[true]`, `count_timeouts: got an array, want true or false`},
 
 		// Values that depend on each other.
 		{`"block_ttl_max":"30s"`, `block_ttl_max: got "30s", want at least "45s" (block_ttl)`},
 		{`"block_ttl_max":"1m","block_ttl":"1h"`, `block_ttl_max: got "1m", want at least "1h" (block_ttl)`},
+		{`"block_ttl_max":"44999ms"`, `block_ttl_max: got "44.999s", want at least "45s" (block_ttl)`},
+		{`"count_aborts_after":"70s"`, `count_aborts_after: got "1m10s", want below "1m10s" ` + patience},
+		{`"count_aborts_after":"30s","slow_threshold":"30s"`, `count_aborts_after: got "30s", want below "30s" ` + patience},
+		{`"count_aborts_after":"1h"`, `count_aborts_after: got "1h", want below "1m10s" ` + patience},
 		{
 			`"confirm_window":"14999ms","confirm_count":4`,
 			`confirm_window: got "14.999s", want at least "15s" (dedup_window "5s" x (confirm_count 4 - 1))`,
@@ -403,13 +463,17 @@ func TestARuleInheritsWhatItDoesNotName(t *testing.T) {
 		],
 		"mode": "observe", "slow_threshold": "20s", "measure": "headers", "dedup_window": "1s", "confirm_count": 4,
 		"confirm_window": "6m", "block_ttl": "50s", "max_blocked_percent": 50, "min_candidates_percent": 10,
-		"override": "always", "pick": "least_request"
-	}`)
+		"override": "always", "pick": "least_request", "return": "probation", "evidence": "shared",
+		"count_timeouts": false, "count_aborts_after": "10s", "stall_threshold": "15s", "block_ttl_max": "2m",
+		"block_ttl_jitter_percent": 25, "min_slow_percent": 40, "min_slow_requests": 30
+	}`).withoutIDs()
 
 	global := rule{
 		mode: modeObserve, slowThreshold: 20 * time.Second, firstChunkThreshold: 20 * time.Second, measure: measureHeaders,
 		dedupWindow: time.Second, confirmCount: 4, confirmWindow: 6 * time.Minute, blockTTL: 50 * time.Second,
 		maxBlockedPercent: 50, minCandidatesPercent: 10, override: overrideAlways, pick: pickLeastRequest,
+		returns: returnProbation, evidence: evidenceShared, countAbortsAfter: 10 * time.Second, stallThreshold: 15 * time.Second,
+		blockTTLMax: 2 * time.Minute, blockTTLJitterPercent: 25, minSlowPercent: 40, minSlowRequests: 30,
 	}
 	second, third := global, global
 	second.mode, second.slowThreshold, second.firstChunkThreshold, second.pick = modeEnforce, 30*time.Second, 30*time.Second, pickRandom
@@ -435,12 +499,30 @@ func TestBlockTTLMaxFollowsTheRulesOwnBlockTTL(t *testing.T) {
 	const entry = `"_rules_":[{"_match_route_":["a"],"block_ttl":"30s"}]`
 
 	s := mustParse(t, `{"block_ttl":"50s",`+entry+`}`)
-	assert.Equal(t, 30*time.Second, s.rules[0].blockTTL, "nobody names it")
+	assert.Equal(t, 30*time.Second, s.rules[0].blockTTLMax, "nobody names it")
+	assert.Equal(t, 50*time.Second, s.global.blockTTLMax)
 
-	_, err := parseSettings([]byte(`{"block_ttl_max":"45s",` + entry + `}`))
-	assert.EqualError(t, err,
-		`_rules_[0].block_ttl_max: got "45s" (known, but not supported by this version), want "30s" (block_ttl)`,
-		"the global part names it")
+	s = mustParse(t, `{"block_ttl_max":"45s",`+entry+`}`)
+	assert.Equal(t, 45*time.Second, s.rules[0].blockTTLMax, "the global part names it")
+}
+
+func TestAClientLeavesBeforeTheThresholdOfTheRulesOwnMeasure(t *testing.T) {
+	const thresholds = `"slow_threshold":"30s","first_chunk_threshold":"10s",`
+	for _, c := range []struct{ members, most, tooMuch string }{
+		{thresholds + `"measure":"auto",`, "29.999s", "30s"},
+		{thresholds + `"measure":"headers",`, "29.999s", "30s"},
+		{thresholds + `"measure":"first_chunk",`, "9.999s", "10s"},
+		{`"first_chunk_threshold":"80s",`, "1m19.999s", "1m20s"},
+		{`"first_chunk_threshold":"80s","measure":"headers",`, "1m9.999s", "1m10s"},
+		{`"measure":"first_chunk",`, "1m9.999s", "1m10s"},
+	} {
+		t.Run(c.members, func(t *testing.T) {
+			s := mustParse(t, `{`+c.members+`"count_aborts_after":"`+c.most+`"}`)
+			assert.Equal(t, c.most, s.global.countAbortsAfter.String())
+			_, err := parseSettings([]byte(`{` + c.members + `"count_aborts_after":"` + c.tooMuch + `"}`))
+			assert.EqualError(t, err, `count_aborts_after: got "`+c.tooMuch+`", want below "`+c.tooMuch+`" `+patience)
+		})
+	}
 }
 
 func TestDependentValuesAreCheckedOnTheEffectiveRule(t *testing.T) {
@@ -477,6 +559,27 @@ func TestDependentValuesAreCheckedOnTheEffectiveRule(t *testing.T) {
 			`{"_rules_":[{"_match_route_":["a"],"block_ttl":1},{"_match_route_":["b"],"block_ttl_max":"1s"}]}`,
 			`_rules_[0].block_ttl: got 1, want a duration with a unit such as "1s"; ` +
 				`_rules_[1].block_ttl_max: got "1s", want at least "45s" (block_ttl)`,
+		},
+		{
+			"growth that is inherited has to fit the rule's own TTL",
+			`{"block_ttl_max":"1m","_rules_":[{"_match_route_":["a"],"block_ttl":"61s"}]}`,
+			`_rules_[0].block_ttl_max: got "1m", want at least "1m1s" (block_ttl)`,
+		},
+		{
+			"so has the patience of clients the rule's own threshold",
+			`{"count_aborts_after":"30s","_rules_":[{"_match_route_":["a"],"slow_threshold":"20s"}]}`,
+			`_rules_[0].count_aborts_after: got "30s", want below "20s" ` + patience,
+		},
+		{
+			"and its own measure",
+			`{"count_aborts_after":"30s","first_chunk_threshold":"20s","_rules_":[{"_match_route_":["a"],"measure":"first_chunk"}]}`,
+			`_rules_[0].count_aborts_after: got "30s", want below "20s" ` + patience,
+		},
+		{
+			"no threshold is concluded from a measure that was refused",
+			`{"count_aborts_after":"30s","measure":"headers","slow_threshold":"40s",` +
+				`"_rules_":[{"_match_route_":["a"],"measure":"first-chunk","slow_threshold":"20s","first_chunk_threshold":"40s"}]}`,
+			`_rules_[0].measure: got "first-chunk", want "auto", "headers" or "first_chunk" (nearest: first_chunk)`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -528,6 +631,14 @@ func TestWarnings(t *testing.T) {
 			`{"_rules_":[{"_match_domain_":["llm.example:443","*.example"]}]}`,
 			[]string{`_rules_[0]._match_domain_: got "llm.example:443", want it without a port: the gateway compares hosts only`},
 		},
+		{"a number of requests beside a percentage", `{"min_slow_percent":1,"min_slow_requests":20}`, nil},
+		{"a number of requests that is the default", `{"min_slow_requests":10}`, nil},
+		{"a number of requests without a percentage", `{"min_slow_requests":20}`, []string{`min_slow_requests: has no effect while min_slow_percent is 0`}},
+		{"one that rules inherit", `{"min_slow_requests":20,"_rules_":[{"_match_route_":["a"]}]}`, []string{`min_slow_requests: has no effect while min_slow_percent is 0`}},
+		{"one for a rule with a percentage", `{"min_slow_requests":20,"_rules_":[{"_match_route_":["a"]},{"_match_route_":["b"],"min_slow_percent":5}]}`, nil},
+		{"one for the others than a rule without a percentage", `{"min_slow_requests":20,"min_slow_percent":5,"_rules_":[{"_match_route_":["a"],"min_slow_percent":0}]}`, nil},
+		{"one of a rule without a percentage", `{"_rules_":[{"_match_route_":["a"],"min_slow_requests":9}]}`, []string{`_rules_[0].min_slow_requests: has no effect while min_slow_percent is 0`}},
+		{"one of a rule that inherits a percentage", `{"min_slow_percent":5,"_rules_":[{"_match_route_":["a"],"min_slow_requests":9}]}`, nil},
 		{"a null for one of the match keys", `{"_rules_":[{"_match_route_":["a"],"_match_domain_":null}]}`, nil},
 		{"a key that the gateway may know", `{"_other_":1,"_rules_":[{"_match_route_":["a"],"_new\n_":2}]}`, []string{`_other_: unknown key, ignored`, `_rules_[0]."_new\n_": unknown key, ignored`}},
 		{"a key nearly the gateway's", `{"_rule_":[]}`, []string{`_rule_: unknown key, ignored (nearest: _rules_)`}},
@@ -547,6 +658,8 @@ func TestTheLongestTimesOfAllRules(t *testing.T) {
 		{"defaults", `{}`, 70 * time.Second, 45 * time.Second},
 		{"the global part's", `{"slow_threshold":"2m","block_ttl":"3m","_rules_":[{"_match_route_":["a"],"slow_threshold":"1m","block_ttl":"1m"}]}`, 2 * time.Minute, 3 * time.Minute},
 		{"a rule's", `{"mode":"off","_rules_":[{"_match_route_":["a"],"slow_threshold":"5m","block_ttl":"6m"},{"_match_route_":["b"]}]}`, 5 * time.Minute, 6 * time.Minute},
+		{"growth, the global part's", `{"block_ttl_max":"7m","_rules_":[{"_match_route_":["a"],"block_ttl_max":"6m"}]}`, 70 * time.Second, 7 * time.Minute},
+		{"growth, a rule's", `{"block_ttl":"3m","_rules_":[{"_match_route_":["a"],"block_ttl":"1m","block_ttl_max":"6m"}]}`, 70 * time.Second, 6 * time.Minute},
 		{"the first chunk's", `{"first_chunk_threshold":"4m"}`, 4 * time.Minute, 45 * time.Second},
 		{"no global part: its defaults don't count", `{"_rules_":[{"_match_route_":["a"],"slow_threshold":"10s","block_ttl":"20s"}]}`, 10 * time.Second, 20 * time.Second},
 	} {
@@ -619,9 +732,20 @@ func withoutPluginID(configuration []byte) string {
 }
 
 func TestWhatIsInForceIsShownOnOneLine(t *testing.T) {
-	assert.Equal(t, "rules=0 check_interval=500ms mode=enforce slow_threshold=1m10s first_chunk_threshold=1m10s measure=auto "+
-		"dedup_window=5s confirm_count=2 confirm_window=5m block_ttl=45s max_blocked_percent=100 min_candidates_percent=20 "+
-		"override=when_blocked pick=round_robin", mustParse(t, `{}`).String())
+	const defaults = "rules=0 check_interval=500ms mode=enforce slow_threshold=1m10s first_chunk_threshold=1m10s measure=auto " +
+		"dedup_window=5s confirm_count=2 confirm_window=5m block_ttl=45s block_ttl_max=45s max_blocked_percent=100 " +
+		"min_candidates_percent=20 override=when_blocked pick=round_robin return=full evidence=worker count_timeouts=true"
+	assert.Equal(t, defaults, mustParse(t, `{}`).String())
+	for members, shown := range map[string]string{
+		`"stall_threshold":"30s"`:                             "stall_threshold=30s",
+		`"count_aborts_after":"1m"`:                           "count_aborts_after=1m",
+		`"min_slow_percent":50`:                               "min_slow_percent=50 min_slow_requests=10",
+		`"min_slow_requests":20,"min_slow_percent":1`:         "min_slow_percent=1 min_slow_requests=20",
+		`"block_ttl_jitter_percent":10`:                       "block_ttl_jitter_percent=10",
+		`"block_ttl_jitter_percent":1,"stall_threshold":"1s"`: "stall_threshold=1s block_ttl_jitter_percent=1",
+	} {
+		assert.Equal(t, defaults+" "+shown, mustParse(t, `{`+members+`}`).String())
+	}
 	assert.Equal(t, "rules=1 check_interval=0s other requests are left alone",
 		mustParse(t, `{"_rules_":[{"_match_route_":["a"]}]}`).withoutTicks().String())
 }
@@ -629,4 +753,47 @@ func TestWhatIsInForceIsShownOnOneLine(t *testing.T) {
 func (s *settings) withoutTicks() *settings {
 	s.checkInterval = 0
 	return s
+}
+
+// A rule's id tells its evidence in SharedData from another's.
+func TestARuleIsKnownAgainByWhatItSaysAndWhomItMatches(t *testing.T) {
+	ids := func(configuration string) []string {
+		s := mustParse(t, configuration)
+		var ids []string
+		for _, r := range s.rules {
+			ids = append(ids, r.id)
+		}
+		if s.global != nil {
+			ids = append(ids, s.global.id)
+		}
+		return ids
+	}
+	const routeA, routeB = `{"_match_route_":["a"],"slow_threshold":"30s"}`, `{"_match_route_":["b"],"slow_threshold":"30s"}`
+	known := ids(`{"pick":"random","_rules_":[` + routeA + `,` + routeB + `]}`)
+	a, b, global := known[0], known[1], known[2]
+	require.Len(t, map[string]bool{a: true, b: true, global: true, "": true}, 4)
+
+	for name, c := range map[string]struct {
+		configuration string
+		want          []string
+	}{
+		"in another worker":                         {`{"pick":"random","_rules_":[` + routeA + `,` + routeB + `]}`, []string{a, b, global}},
+		"in another order":                          {`{"_rules_":[` + routeB + `,` + routeA + `],"pick":"random"}`, []string{b, a, global}},
+		"another rule is gone":                      {`{"pick":"random","_rules_":[` + routeB + `]}`, []string{b, global}},
+		"all that it inherits is its own":           {`{"_rules_":[{"pick":"random",` + routeA[1:] + `]}`, []string{a}},
+		"the keys in another order, a default said": {`{"_rules_":[{"slow_threshold":"30000ms","mode":"enforce","_match_route_":["a"],"pick":"random"}]}`, []string{a}},
+		"another check_interval":                    {`{"check_interval":"1s","pick":"random"}`, []string{global}},
+	} {
+		assert.Equal(t, c.want, ids(c.configuration), name)
+	}
+	for name, configuration := range map[string]string{
+		"what it inherits has changed": `{"_rules_":[` + routeA + `]}`,
+		"another threshold":            `{"pick":"random","_rules_":[{"_match_route_":["a"],"slow_threshold":"31s"}]}`,
+		"it observes":                  `{"pick":"random","mode":"observe","_rules_":[` + routeA + `]}`,
+		"another name":                 `{"pick":"random","_rules_":[{"_match_route_":["c"],"slow_threshold":"30s"}]}`,
+		"one more name":                `{"pick":"random","_rules_":[{"_match_route_":["a","b"],"slow_threshold":"30s"}]}`,
+		"another kind of name":         `{"pick":"random","_rules_":[{"_match_domain_":["a"],"slow_threshold":"30s"}]}`,
+	} {
+		assert.NotContains(t, known[:2], ids(configuration)[0], name)
+	}
 }

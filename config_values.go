@@ -103,23 +103,14 @@ func isWithin(text string, limits durationSpan) bool {
 	return err == nil && limits.contains(d)
 }
 
-// onlyValue is for a key of which this version knows one value and later ones more.
-func onlyValue(supported string, later ...string) keySetter {
+func booleanValue(field *bool) keySetter {
 	return func(value gjson.Result) *wrongValue {
-		switch given := describeJSON(value); {
-		case given == supported:
-			return nil
-		case slices.Contains(later, given):
-			return notYet(given, supported)
-		default:
-			return &wrongValue{given: given, want: supported}
+		if !value.IsBool() {
+			return &wrongValue{given: describeJSON(value), want: "true or false"}
 		}
+		*field = value.Bool()
+		return nil
 	}
-}
-
-// unsupportedKey is for a key that only later versions have.
-func unsupportedKey(value gjson.Result) *wrongValue {
-	return notYet(describeJSON(value), "the key left out")
 }
 
 func ignoredKey(gjson.Result) *wrongValue { return nil }

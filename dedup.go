@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // forgetUnseen is how long an endpoint may give no sample before a worker forgets it; no
 // confirm_window is longer. It bounds the memory (docs/design.md, Behavior 2).
@@ -13,19 +16,22 @@ const maxConfirmCount = 20
 type sample struct {
 	started instant // when its endpoint was chosen: tells a new fault from an old one
 	reached instant // when it counts: at the late answer, or when the threshold was reached
+	probe   bool    // of an endpoint on probation: it confirms alone
 }
 
 // evidence is what one worker has counted against one endpoint under one rule.
 type evidence struct {
-	counted     []sample // at most maxConfirmCount, the latest
+	counted     []sample // at most maxConfirmCount, the latest; those of `evidence: shared` leave with their merge
 	lastCounted instant  // opened the dedup window; unknown = none is open
 	lastSeen    instant
+	tally       *tally  // of all its requests, for rules that ask for their share
+	since       instant // the latest block that is known: all that is here is younger
 }
 
 // admits reports whether the dedup window lets the sample count. The window opens with a
 // counted sample only, so neither fast answers nor swallowed samples can hide a slow host.
 func (e *evidence) admits(s sample, window time.Duration) bool {
-	return window == 0 || e.lastCounted == unknown || s.reached.since(e.lastCounted) >= window
+	return s.probe || window == 0 || e.lastCounted == unknown || s.reached.since(e.lastCounted) >= window
 }
 
 // count adds the sample and forgets those that are older than the confirm window.
@@ -35,13 +41,52 @@ func (e *evidence) count(s sample, window time.Duration) {
 		e.counted = append(e.counted[:0], e.counted[1:]...)
 	}
 	e.counted = append(e.counted, s)
-	e.lastCounted = s.reached
+	e.lastCounted = max(e.lastCounted, s.reached)
+}
+
+// takeOver counts another's samples, and reports whether any of them counts.
+func (e *evidence) takeOver(other *evidence, r *rule) (counts bool) {
+	for _, s := range other.counted {
+		if e.admits(s, r.dedupWindow) {
+			e.count(s, r.confirmWindow)
+			counts = true
+		}
+	}
+	return counts
 }
 
 // keepStartedSince forgets the samples of requests that started before a block began: they
 // are evidence of the fault that was already acted on.
 func (e *evidence) keepStartedSince(since instant) {
+	if since <= e.since {
+		return
+	}
+	e.since, e.tally = since, nil
 	e.keep(func(old sample) bool { return old.started >= since })
+}
+
+// finished notes a request for the rule's share of slow ones, if it asks for one.
+func (e *evidence) finished(r *rule, slow bool, now instant) {
+	if r.minSlowPercent == 0 {
+		return
+	}
+	if e.tally == nil {
+		e.tally = &tally{}
+	}
+	e.tally.add(slow, r.confirmWindow, now)
+}
+
+// isSlow reports whether the share of slow requests is enough for the rule.
+func (e *evidence) isSlow(r *rule, now instant) bool {
+	var finished count
+	if e.tally != nil {
+		finished = e.tally.total(r.confirmWindow, now)
+	}
+	return r.isSlow(finished)
+}
+
+func (e *evidence) hasProbe() bool {
+	return slices.ContainsFunc(e.counted, func(s sample) bool { return s.probe })
 }
 
 // reset starts the count at zero; the dedup window stays as it is.

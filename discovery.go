@@ -49,6 +49,16 @@ func (c *census) discovers(known int, now instant) bool {
 	return true
 }
 
+// unmet returns how many hosts there must be beside the known ones. Once nobody has turned up for
+// long they are taken for hosts that nobody can choose: Envoy counts backups of other priorities,
+// and one address as often as it is listed.
+func (c *census) unmet(known int) int {
+	if c.pause == slowestDiscovery {
+		return 0
+	}
+	return max(0, c.endpoints-known)
+}
+
 // censuses are those of all clusters that a worker has met lately.
 type censuses struct {
 	of     map[string]*census

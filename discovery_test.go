@@ -58,6 +58,19 @@ func TestAHostThatIsDroppedDoesNotMakeItMoreUrgent(t *testing.T) {
 	assert.Equal(t, []int{200, 600, 1400, 3000, 6200, 12600, 22600, 32600, 42600, 52600}, got)
 }
 
+func TestHostsThatNeverTurnUpAreNoLongerCountedWithTheOthers(t *testing.T) {
+	c := &census{endpoints: 11}
+	for ms := 0; ms <= 6190; ms += 10 {
+		c.discovers(2, at(float64(ms)/1000))
+		assert.Equal(t, 9, c.unmet(2), "they may just not have answered yet")
+	}
+	discoveriesOf(c, constant(2))
+	assert.Zero(t, c.unmet(2), "nobody new for long: backups, or one address listed twice")
+	c.discovers(3, at(61))
+	assert.Equal(t, 8, c.unmet(3), "somebody new: there may be more")
+	assert.Zero(t, (&census{endpoints: 3}).unmet(4), "one of them has left")
+}
+
 func TestDiscoveryBeginsAnewWhenAHostIsAddedLater(t *testing.T) {
 	c := &census{endpoints: 4}
 	assert.NotEmpty(t, discoveriesOf(c, constant(3)))

@@ -16,9 +16,10 @@ type host struct {
 
 // choice is what a request should do about its upstream.
 type choice struct {
-	address string // the host to override to; empty = leave it to Envoy's balancing
-	bypass  bool   // every host, or too many, are blocked: Envoy balances over all
-	capped  bool   // max_blocked_percent let a blocked host back in
+	address string   // the host to override to; empty = leave it to Envoy's balancing
+	probe   entryKey // the block that this is a probe for; zero = it is none
+	bypass  bool     // every host, or too many, are blocked: Envoy balances over all
+	capped  bool     // max_blocked_percent let a blocked host back in
 }
 
 // selector chooses hosts for the requests of one worker. It is used inside one host callback
@@ -27,6 +28,8 @@ type selector struct {
 	random *rand.Rand
 	last   map[rotation]string  // round robin: the address chosen last
 	placed map[placement]uint32 // least request: requests in flight that this worker placed
+
+	probation *probation
 
 	// Kept between requests for their memory only.
 	candidates []string
@@ -42,15 +45,38 @@ type rotation struct {
 type placement struct{ cluster, address string }
 
 func newSelector(random *rand.Rand) *selector {
-	return &selector{random: random, last: map[rotation]string{}, placed: map[placement]uint32{}}
+	return &selector{random: random, last: map[rotation]string{}, placed: map[placement]uint32{}, probation: newProbation()}
+}
+
+// mayConcern reports whether the blocklist has anything that a request of the rule could meet,
+// whatever its cluster is. For most requests it has not.
+func (s *selector) mayConcern(r *rule, list *blocklist, now instant) bool {
+	return r.override == overrideAlways || list.blocksAny(r.observes(), now) ||
+		r.probes() && len(list.entries) > 0
+}
+
+// concerns is mayConcern for a request of the cluster.
+func (s *selector) concerns(r *rule, cluster string, list *blocklist, now instant) bool {
+	return r.override == overrideAlways || slices.ContainsFunc(list.entries, func(e entry) bool {
+		return e.Cluster == cluster && e.Observed == r.observes() && s.keepsOut(r, e, now)
+	})
+}
+
+// keepsOut reports whether the entry keeps ordinary requests away from its endpoint: it is a
+// block, or the endpoint is on probation after one.
+func (s *selector) keepsOut(r *rule, e entry, now instant) bool {
+	return e.blocks(now) || r.probes() && s.probation.holds(e, now)
 }
 
 // choose applies docs/design.md, Behavior 4, to one request: drop the unhealthy, drop the blocked,
-// step aside when too few are left, else pick.
+// probe one whose block is over, step aside when too few are left, else pick.
 func (s *selector) choose(r *rule, cluster string, hosts []host, list *blocklist, now instant) choice {
 	s.sort(r, cluster, hosts, list, now)
 	if len(hosts) == 0 || len(s.blocked) == 0 && r.override == overrideWhenBlocked {
 		return choice{}
+	}
+	if e, found := s.due(now); found {
+		return choice{address: e.Endpoint, probe: e.key()}
 	}
 	capped := s.letIn(max(1, len(hosts)*r.maxBlockedPercent/100))
 	if len(s.candidates) == 0 || len(s.candidates)*100 < r.minCandidatesPercent*len(hosts) {
@@ -66,12 +92,22 @@ func (s *selector) sort(r *rule, cluster string, hosts []host, list *blocklist, 
 		if !h.healthy {
 			continue
 		}
-		if e, known := list.find(cluster, h.address, r.observes()); known && e.blocks(now) {
+		if e, known := list.find(cluster, h.address, r.observes()); known && s.keepsOut(r, e, now) {
 			s.blocked = append(s.blocked, e)
 		} else {
 			s.candidates = append(s.candidates, h.address)
 		}
 	}
+}
+
+// due returns an endpoint whose block is over, which therefore is on probation, and that no probe
+// of this worker is on its way to.
+func (s *selector) due(now instant) (entry, bool) {
+	i := slices.IndexFunc(s.blocked, func(e entry) bool { return !e.blocks(now) && !s.probation.probing[e.key()] })
+	if i < 0 {
+		return entry{}, false
+	}
+	return s.blocked[i], true
 }
 
 // letIn makes candidates of the blocked hosts beyond the limit, those that were blocked first.

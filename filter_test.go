@@ -28,7 +28,7 @@ func blocking(hosts []host, n int) *blocklist {
 	for i := range n {
 		entries = append(entries, blockOf(hosts[i].address, float64(i), 100))
 	}
-	return newBlocklist(entries)
+	return newBlocklist(entries, nil)
 }
 
 // spread counts the choices of many requests.
@@ -41,7 +41,7 @@ func spread(s *selector, r *rule, hosts []host, list *blocklist, requests int) m
 }
 
 func TestNothingBlockedLeavesTheChoiceToEnvoy(t *testing.T) {
-	assert.Equal(t, choice{}, newTestSelector().choose(defaults(), cluster, healthyHosts(3), newBlocklist(nil), at(50)))
+	assert.Equal(t, choice{}, newTestSelector().choose(defaults(), cluster, healthyHosts(3), newBlocklist(nil, nil), at(50)))
 }
 
 func TestWhatIsBlockedIsNotChosen(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWhatIsBlockedIsNotChosen(t *testing.T) {
 
 func TestAtUntilTheHostIsAHostLikeAnyOther(t *testing.T) {
 	hosts := healthyHosts(3)
-	list := newBlocklist([]entry{blockOf(hostA, 0, 50), blockOf(hostB, 0, 51)})
+	list := newBlocklist([]entry{blockOf(hostA, 0, 50), blockOf(hostB, 0, 51)}, nil)
 	assert.Equal(t, map[string]int{hostA: 50, hostC: 50}, spread(newTestSelector(), defaults(), hosts, list, 100))
 }
 
@@ -60,7 +60,7 @@ func TestObservedBlocksSteerOnlyWhoObserves(t *testing.T) {
 	hosts := healthyHosts(3)
 	seen := blockOf(hostA, 0, 100)
 	seen.Observed = true
-	list := newBlocklist([]entry{seen, blockOf(hostB, 0, 100)})
+	list := newBlocklist([]entry{seen, blockOf(hostB, 0, 100)}, nil)
 	assert.Equal(t, map[string]int{hostA: 50, hostC: 50}, spread(newTestSelector(), defaults(), hosts, list, 100))
 	observer := configured(t, `{"mode": "observe"}`)
 	assert.Equal(t, map[string]int{hostB: 50, hostC: 50}, spread(newTestSelector(), observer, hosts, list, 100))
@@ -75,7 +75,7 @@ func TestUnhealthyHostsAreNeverChosen(t *testing.T) {
 
 func TestABlockThatKeepsNobodyOutSteersNothing(t *testing.T) {
 	hosts := healthyHosts(3)
-	gone := newBlocklist([]entry{blockOf("10.9.9.9:8000", 0, 100)})
+	gone := newBlocklist([]entry{blockOf("10.9.9.9:8000", 0, 100)}, nil)
 	assert.Equal(t, choice{}, newTestSelector().choose(defaults(), cluster, hosts, gone, at(50)), "its host has left")
 	hosts[0].healthy = false
 	ill := blocking(hosts, 1)
@@ -83,7 +83,7 @@ func TestABlockThatKeepsNobodyOutSteersNothing(t *testing.T) {
 }
 
 func TestAnEmptyClusterIsLeftToEnvoy(t *testing.T) {
-	list := newBlocklist([]entry{blockOf(hostA, 0, 100)})
+	list := newBlocklist([]entry{blockOf(hostA, 0, 100)}, nil)
 	always := configured(t, `{"override": "always"}`)
 	assert.Equal(t, choice{}, newTestSelector().choose(always, cluster, nil, list, at(50)))
 }
@@ -95,7 +95,7 @@ func TestBlocksOfAnotherClusterDoNotMatter(t *testing.T) {
 
 func TestOverrideAlwaysChoosesAlsoWhenNothingIsBlocked(t *testing.T) {
 	always := configured(t, `{"override": "always"}`)
-	chosen := spread(newTestSelector(), always, healthyHosts(3), newBlocklist(nil), 90)
+	chosen := spread(newTestSelector(), always, healthyHosts(3), newBlocklist(nil, nil), 90)
 	assert.Equal(t, map[string]int{hostA: 30, hostB: 30, hostC: 30}, chosen)
 }
 
@@ -175,7 +175,7 @@ func TestRoundRobinKeepsItsPlaceWhenTheListChanges(t *testing.T) {
 	always := configured(t, `{"override": "always"}`)
 	hosts := healthyHosts(4)
 	next := func(hosts []host) string {
-		return s.choose(always, cluster, hosts, newBlocklist(nil), at(50)).address
+		return s.choose(always, cluster, hosts, newBlocklist(nil, nil), at(50)).address
 	}
 	for range hosts { // to a known place
 		if next(hosts) == hostA {
@@ -196,7 +196,7 @@ func TestWorkersDoNotBeginInStep(t *testing.T) {
 	first := map[string]int{}
 	for worker := range uint64(64) {
 		s := newSelector(rand.New(rand.NewPCG(worker, 7)))
-		first[s.choose(always, cluster, healthyHosts(4), newBlocklist(nil), at(50)).address]++
+		first[s.choose(always, cluster, healthyHosts(4), newBlocklist(nil, nil), at(50)).address]++
 	}
 	assert.Len(t, first, 4)
 	for address, n := range first {
@@ -210,8 +210,8 @@ func TestWhoObservesDoesNotMoveThePlaceOfWhoEnforces(t *testing.T) {
 	observer := configured(t, `{"override": "always", "mode": "observe"}`)
 	chosen := map[string]int{}
 	for range 30 {
-		chosen[s.choose(always, cluster, healthyHosts(2), newBlocklist(nil), at(50)).address]++
-		s.choose(observer, cluster, healthyHosts(2), newBlocklist(nil), at(50))
+		chosen[s.choose(always, cluster, healthyHosts(2), newBlocklist(nil, nil), at(50)).address]++
+		s.choose(observer, cluster, healthyHosts(2), newBlocklist(nil, nil), at(50))
 	}
 	assert.Equal(t, map[string]int{hostA: 15, hostB: 15}, chosen)
 }
@@ -220,9 +220,9 @@ func TestEachClusterHasItsOwnPlace(t *testing.T) {
 	s := newTestSelector()
 	always := configured(t, `{"override": "always"}`)
 	for range 30 {
-		s.choose(always, "outbound|443||other.dns", healthyHosts(3), newBlocklist(nil), at(50))
+		s.choose(always, "outbound|443||other.dns", healthyHosts(3), newBlocklist(nil, nil), at(50))
 	}
-	chosen := spread(s, always, healthyHosts(3), newBlocklist(nil), 30)
+	chosen := spread(s, always, healthyHosts(3), newBlocklist(nil, nil), 30)
 	assert.Equal(t, map[string]int{hostA: 10, hostB: 10, hostC: 10}, chosen)
 }
 
@@ -273,7 +273,7 @@ func TestAChoiceIsAlwaysSound(t *testing.T) {
 		r.minCandidatesPercent = rapid.IntRange(0, 100).Draw(rt, "min_candidates_percent")
 		r.pick = rapid.SampledFrom([]pickPolicy{pickRoundRobin, pickRandom, pickLeastRequest}).Draw(rt, "pick")
 		r.override = rapid.SampledFrom([]overrideWhen{overrideWhenBlocked, overrideAlways}).Draw(rt, "override")
-		list := newBlocklist(entries)
+		list := newBlocklist(entries, nil)
 
 		got := newTestSelector().choose(r, cluster, hosts, list, at(50))
 		if got.address == "" {

@@ -106,7 +106,7 @@ func newGateway(t *testing.T, workers int, r *rule) *gateway {
 	g := &gateway{t: t, rule: r, memory: newMemory()}
 	for range workers {
 		store := newBlockStore(g.memory, func(err error) { g.damage = append(g.damage, err) })
-		g.workers = append(g.workers, newBreaker(store, r.slowThreshold, new(time.Hour)))
+		g.workers = append(g.workers, newBreaker(store, r.slowThreshold, new(time.Hour), noJitter))
 	}
 	_, err := g.workers[0].store.seed(boot, r.blockTTL)
 	require.NoError(t, err)
@@ -133,6 +133,9 @@ func (g *gateway) observe(worker int, endpoint string, end, took float64) (verdi
 	s := sample{started: at(end - took), reached: at(end)}
 	return g.workers[worker].observe(g.rule, cluster, endpoint, s, reasonHeaders, at(end))
 }
+
+// noJitter is a random number that no rule without jitter looks at.
+func noJitter() float64 { return 0.5 }
 
 // notASample is what a fast answer amounts to.
 const notASample outcome = 255

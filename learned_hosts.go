@@ -4,7 +4,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -105,12 +104,16 @@ func (l *hostList) without(cluster, endpoint string) (next *hostList, changed bo
 // hostsField is the list's name in SharedData.
 const hostsField = "hosts"
 
-func (l *hostList) encode() []byte { return encodeDocument(hostsField, l.hosts) }
+func (l *hostList) encode() []byte { return encodeDocument(field{hostsField, l.hosts}) }
 
 // decodeHosts returns what can be believed of the stored value, at worst an empty list, and an
 // error that says what could not.
 func decodeHosts(value []byte, now instant) (*hostList, error) {
-	hosts, err := decodeDocument[learnedHost]("learned hosts", hostsField, value, now)
+	document, err := openDocument("learned hosts", value)
+	if err != nil {
+		return newHostList(nil), err
+	}
+	hosts, err := entriesOf[learnedHost](document, hostsField, now)
 	return newHostList(hosts), err
 }
 
@@ -204,12 +207,6 @@ func (s *hostStore) list(into []host, cluster string, observed bool, now instant
 		}
 	}
 	return into, nil
-}
-
-// connectionFailed reads Envoy's words for a request that no connection could be made for.
-func connectionFailed(details string) bool {
-	cause, found := strings.CutPrefix(details, "upstream_reset_before_response_started{")
-	return found && (strings.Contains(cause, "connection_failure") || strings.Contains(cause, "connection_timeout"))
 }
 
 // misses are the hosts that a request was to go to, and that it was a retry which went elsewhere.

@@ -35,7 +35,7 @@ func init() { proxywasm.SetVMContext(newVM()) }
 // newVM wires the breaker into wasm-go. The wrapper matches rules and writes logs; all else is
 // done by the contexts around its own, which see what it hides: ids, ticks and body sizes.
 func newVM() *vm {
-	v := &vm{meters: newMeters(), logs: newLogs(log.Warn, log.Info), rawPanics: panicRecoveryDisabled()}
+	v := &vm{meters: newMeters(), logs: newLogs(log.Warn, log.Info), rawPanics: panicRecoveryDisabled(), ttlLimits: ttlLimits{}}
 	v.VMContext = wrapper.NewCommonVmCtx(pluginName,
 		wrapper.ParseOverrideRawConfig(v.handOutGlobal, v.handOutRule),
 		wrapper.ProcessRequestHeaders(func(_ wrapper.HttpContext, c matchedConfig) types.Action {

@@ -13,11 +13,11 @@ const (
 
 // Counters of the gateway.
 const (
-	metricPanics           = "panics"            // callbacks that panicked and let the request pass
-	metricHostCallErrors   = "host_call_errors"  // host calls that failed
-	metricCASConflicts     = "cas_conflicts"     // lost races for the blocklist
-	metricCASGiveUps       = "cas_give_ups"      // writes that lost too many of them
-	metricBlocklistDamaged = "blocklist_damaged" // stored blocklists that could not be believed
+	metricPanics            = "panics"              // callbacks that panicked and let the request pass
+	metricHostCallErrors    = "host_call_errors"    // host calls that failed
+	metricCASConflicts      = "cas_conflicts"       // lost races for the blocklist
+	metricCASGiveUps        = "cas_give_ups"        // writes that lost too many of them
+	metricSharedDataDamaged = "shared_data_damaged" // stored values that could not be believed
 )
 
 // Counters of a cluster.
@@ -36,6 +36,7 @@ const (
 	metricOverrides      = "overrides"
 	metricBypasses       = "bypasses"
 	metricCappedRequests = "capped_requests" // max_blocked_percent let a blocked host back in
+	metricProbes         = "probes"          // to endpoints on probation
 )
 
 // meters are the counters of one VM. Envoy gives the same counter to all VMs that define the

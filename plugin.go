@@ -23,7 +23,7 @@ type vm struct {
 	starting *settings // what the wrapper is being started with, and how far it has come
 	handed   int
 
-	ttlLimit time.Duration // the longest block_ttl of the newest configuration
+	ttlLimits ttlLimits
 }
 
 // matchedConfig is the wrapper's plugin configuration. It copies this by value, so it is one
@@ -66,6 +66,8 @@ type plugin struct {
 	selector *selector
 	inflight inflight
 	upstream upstream
+
+	warnedOfTimeouts map[*rule]bool // those that end requests before they can be late
 }
 
 // OnPluginStart refuses a wrong configuration as a whole. On a change Envoy then keeps the old
@@ -103,12 +105,19 @@ func (p *plugin) start() types.OnPluginStartStatus {
 	for _, warning := range p.settings.warnings {
 		p.logs.always(logConfig, "warning: %s", warning)
 	}
+	name, err := property("plugin_name")
+	if err != nil {
+		p.hostCallFailed(err, monotonicNow())
+	}
+	p.vm.ttlLimits.set(string(name), p.settings.longestBlockTTL())
 	store := newBlockStore(hostSharedData{}, p.documentDamaged)
-	p.breaker = newBreaker(store, p.settings.longestThreshold(), &p.vm.ttlLimit)
+	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	p.breaker = newBreaker(store, p.settings.longestThreshold(), p.vm.ttlLimits.of(string(name)), random.Float64)
+	p.selector = newSelector(random)
 	p.upstream = newUpstream(p)
-	p.selector = newSelector(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	p.warnedOfTimeouts = map[*rule]bool{}
 	if now := monotonicNow(); now != unknown {
-		conflicts, err := store.seed(now, p.settings.longestBlockTTL())
+		conflicts, err := store.seed(now, p.vm.ttlLimits.longest())
 		p.sharedDataUsed(conflicts, err, now)
 	}
 	if every := p.settings.checkInterval; every > 0 {
@@ -117,7 +126,6 @@ func (p *plugin) start() types.OnPluginStartStatus {
 			return types.OnPluginStartStatusFailed
 		}
 	}
-	p.vm.ttlLimit = p.settings.longestBlockTTL()
 	p.logs.expected(logConfig, "accepted version=%s %s", version, p.settings)
 	return types.OnPluginStartStatusOK
 }
@@ -145,6 +153,6 @@ func (p *plugin) hostCallFailed(err error, now instant) {
 // documentDamaged counts and logs a value in SharedData that could not be believed; the next
 // write replaces it.
 func (p *plugin) documentDamaged(damage error) {
-	p.meters.gateway(metricBlocklistDamaged, 1)
+	p.meters.gateway(metricSharedDataDamaged, 1)
 	p.logs.always(logError, "treated as empty: %v", damage)
 }

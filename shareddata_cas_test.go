@@ -33,7 +33,7 @@ func TestSeedPutsAnEmptyListWhereNoneIs(t *testing.T) {
 
 func TestSeedShortensTheBlocksOfAnEarlierConfiguration(t *testing.T) {
 	m := newMemory()
-	m.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 0, 600), blockOf(hostB, 0, 30)}).encode())
+	m.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 0, 600), blockOf(hostB, 0, 30)}, nil).encode())
 	store, _ := newTestStore(m)
 	_, err := store.seed(at(10), 45*time.Second)
 	require.NoError(t, err)
@@ -54,14 +54,14 @@ func TestSeedReplacesADamagedList(t *testing.T) {
 
 func TestAReadParsesOnlyWhatHasChanged(t *testing.T) {
 	m := newMemory()
-	m.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 0, 45)}).encode())
+	m.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 0, 45)}, nil).encode())
 	store, _ := newTestStore(m)
 	first, err := store.read(at(1))
 	require.NoError(t, err)
 	again, err := store.read(at(2))
 	require.NoError(t, err)
 	assert.Same(t, first, again)
-	m.put(blocklistKey, newBlocklist([]entry{blockOf(hostB, 0, 45)}).encode())
+	m.put(blocklistKey, newBlocklist([]entry{blockOf(hostB, 0, 45)}, nil).encode())
 	changed, err := store.read(at(3))
 	require.NoError(t, err)
 	assert.Equal(t, hostB, changed.entries[0].Endpoint)
@@ -83,7 +83,7 @@ func TestADamagedListIsEmptyAndToldOnce(t *testing.T) {
 
 func TestAListThatHasVanishedIsEmpty(t *testing.T) {
 	m := newMemory()
-	m.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 0, 45)}).encode())
+	m.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 0, 45)}, nil).encode())
 	store, _ := newTestStore(m)
 	_, err := store.read(at(1))
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestAListThatHasVanishedIsEmpty(t *testing.T) {
 
 func TestAFailedReadReturnsTheLastListKnown(t *testing.T) {
 	m := newMemory()
-	m.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 0, 45)}).encode())
+	m.put(blocklistKey, newBlocklist([]entry{blockOf(hostA, 0, 45)}, nil).encode())
 	store, _ := newTestStore(m)
 	known, err := store.read(at(1))
 	require.NoError(t, err)
@@ -129,8 +129,9 @@ func TestTwoFirstWritersLoseNothing(t *testing.T) {
 }
 
 // Whatever the interleaving of the workers' gets and sets, no block that was written is gone
-// or shorter before its time, and each strike is one block that somebody wrote.
-func TestNoInterleavingLosesOrShortensABlock(t *testing.T) {
+// or shorter before its time, each strike is one block that somebody wrote, and each sample that
+// was counted for all workers is there until a block uses it up.
+func TestNoInterleavingLosesOrShortensWhatWasWritten(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newInterleaving(rt)
 		for w.step() {
@@ -146,8 +147,11 @@ type interleaving struct {
 	memory  *memory
 	now     instant
 	held    []*heldWorker
+	rule    *rule
 	longest map[string]instant // the model: the furthest until written, by endpoint
 	blocks  map[string]int     // and how often it was blocked
+	counted map[string]int     // and how many samples were counted since
+	gaveUp  bool               // then one outcome may stand for several samples
 }
 
 type heldWorker struct {
@@ -160,11 +164,21 @@ type heldWorker struct {
 }
 
 func newInterleaving(rt *rapid.T) *interleaving {
-	w := &interleaving{rt: rt, memory: newMemory(), now: boot, longest: map[string]instant{}, blocks: map[string]int{}}
+	w := &interleaving{
+		rt: rt, memory: newMemory(), now: boot,
+		rule: &rule{
+			id: "r", slowThreshold: time.Second, confirmCount: 1, confirmWindow: rememberExpired, minSlowRequests: 1,
+			blockTTL: 10 * time.Second, blockTTLMax: 10 * time.Second,
+		},
+		longest: map[string]instant{}, blocks: map[string]int{}, counted: map[string]int{},
+	}
+	if rapid.Bool().Draw(rt, "shared") {
+		w.rule.evidence, w.rule.confirmCount = evidenceShared, rapid.IntRange(1, 3).Draw(rt, "confirm_count")
+	}
 	endpoints := rapid.SampledFrom([]string{hostA, hostB, hostC})
 	took := rapid.SampledFrom([]time.Duration{0, time.Second, 5 * time.Second, 20 * time.Second})
 	if rapid.Bool().Draw(rt, "seeded") {
-		w.memory.put(blocklistKey, newBlocklist(nil).encode())
+		w.memory.put(blocklistKey, newBlocklist(nil, nil).encode())
 	}
 	for i := range rapid.IntRange(2, 4).Draw(rt, "workers") {
 		held := &heldWorker{
@@ -174,7 +188,7 @@ func newInterleaving(rt *rapid.T) *interleaving {
 			proceed: make(chan struct{}),
 			holds:   make(chan bool),
 		}
-		held.breaker = newBreaker(newBlockStore(held, func(err error) { rt.Error(err) }), time.Second, new(time.Hour))
+		held.breaker = newBreaker(newBlockStore(held, func(err error) { rt.Error(err) }), time.Second, new(time.Hour), noJitter)
 		w.held = append(w.held, held)
 		go held.run()
 	}
@@ -213,6 +227,12 @@ func (w *interleaving) check() {
 			w.rt.Fatalf("%s was blocked %d times and has %d strikes", endpoint, w.blocks[endpoint], e.Strikes)
 		}
 	}
+	for endpoint, counted := range w.counted {
+		all := list.evidenceOf(cluster, endpoint, w.rule.id)
+		if len(all.counted) != counted && !w.gaveUp {
+			w.rt.Fatalf("%d samples of %s were counted and %d are there", counted, endpoint, len(all.counted))
+		}
+	}
 }
 
 func (h *heldWorker) hold() {
@@ -222,19 +242,28 @@ func (h *heldWorker) hold() {
 
 func (h *heldWorker) run() {
 	h.hold()
-	r := &rule{slowThreshold: time.Second, confirmCount: 1, confirmWindow: time.Minute, blockTTL: 10 * time.Second}
 	for i, endpoint := range h.samples {
 		now := h.world.now
 		s := sample{started: now.add(-h.took[i]), reached: now}
-		v, err := h.breaker.observe(r, cluster, endpoint, s, reasonHeaders, now)
-		if err == nil && (v.outcome == outcomeBlocked || v.outcome == outcomeExtended) {
-			h.world.longest[endpoint] = max(h.world.longest[endpoint], v.entry.Until)
-		}
-		if err == nil && v.outcome == outcomeBlocked {
-			h.world.blocks[endpoint]++
-		}
+		v, err := h.breaker.observe(h.world.rule, cluster, endpoint, s, reasonHeaders, now)
+		h.world.note(endpoint, v, err)
 	}
 	h.holds <- false
+}
+
+func (w *interleaving) note(endpoint string, v verdict, err error) {
+	switch {
+	case err != nil:
+		w.gaveUp = true
+	case v.outcome == outcomeCounted:
+		w.counted[endpoint]++
+	case v.outcome == outcomeBlocked || v.outcome == outcomeExtended:
+		w.longest[endpoint] = max(w.longest[endpoint], v.entry.Until)
+		w.counted[endpoint] = 0
+	}
+	if err == nil && v.outcome == outcomeBlocked {
+		w.blocks[endpoint]++
+	}
 }
 
 func (h *heldWorker) get(key string) (value []byte, cas uint32, err error) {

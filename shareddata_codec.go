@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// documentVersion is the one format that encodeDocument writes and decodeDocument understands.
+// documentVersion is the one format that encodeDocument writes and openDocument understands.
 const documentVersion = 1
 
 // readerLag is how much older a reader's clock may be than what it reads: its callback may have
@@ -23,32 +23,60 @@ type believable interface {
 	valid(now instant) bool
 }
 
-// encodeDocument returns the entries as they stand in SharedData, under their field's name:
-// readable, and with a version, so that a later format is told apart.
-func encodeDocument[E believable](field string, entries []E) []byte {
-	// Strings and numbers always encode.
-	encoded, _ := json.Marshal(entries)
-	return fmt.Appendf(nil, `{"version":%d,%q:%s}`, documentVersion, field, encoded)
+// field is one list of a document.
+type field struct {
+	name    string
+	entries any // a slice of believable entries
 }
 
-// decodeDocument returns the entries of a stored value that can be believed, at worst none, and
-// an error that says what could not. what is the document's name in the error. Fields that it
-// does not know are a later version's additions.
-func decodeDocument[E believable](what, field string, value []byte, now instant) ([]E, error) {
-	var fields map[string]json.RawMessage
+// encodeDocument returns the lists as they stand in SharedData: readable, and with a version, so
+// that a later format is told apart.
+func encodeDocument(fields ...field) []byte {
+	value := fmt.Appendf(nil, `{"version":%d`, documentVersion)
+	for _, f := range fields {
+		encoded, _ := json.Marshal(f.entries) // strings and numbers always encode
+		value = fmt.Appendf(value, `,%q:%s`, f.name, encoded)
+	}
+	return append(value, '}')
+}
+
+// storedDocument is a value of SharedData whose frame is sound. Fields that nobody asks for are a
+// later version's additions.
+type storedDocument struct {
+	what   string // its name in errors
+	size   int
+	fields map[string]json.RawMessage
+}
+
+func openDocument(what string, value []byte) (storedDocument, error) {
+	d := storedDocument{what: what, size: len(value)}
 	decoder := json.NewDecoder(bytes.NewReader(value))
-	if err := decoder.Decode(&fields); err != nil {
-		return nil, undecodable(what, value, err)
+	if err := decoder.Decode(&d.fields); err != nil {
+		return d, d.undecodable(err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("%s of %d bytes: more than one document", what, len(value))
+		return d, fmt.Errorf("%s of %d bytes: more than one document", what, d.size)
 	}
-	if version := string(fields["version"]); version != fmt.Sprint(documentVersion) {
-		return nil, fmt.Errorf("%s: got version %s, want %d", what, cmp.Or(version, "none"), documentVersion)
+	if version := string(d.fields["version"]); version != fmt.Sprint(documentVersion) {
+		return d, fmt.Errorf("%s: got version %s, want %d", what, cmp.Or(version, "none"), documentVersion)
+	}
+	return d, nil
+}
+
+func (d storedDocument) undecodable(err error) error {
+	return fmt.Errorf("%s of %d bytes: not a document of version %d: %w", d.what, d.size, documentVersion, err)
+}
+
+// entriesOf returns the entries of one list that can be believed, at worst none, and an error that
+// says what could not. A list that is not there is empty.
+func entriesOf[E believable](d storedDocument, name string, now instant) ([]E, error) {
+	raw, found := d.fields[name]
+	if !found {
+		return nil, nil
 	}
 	var stored []E
-	if err := json.Unmarshal(fields[field], &stored); err != nil {
-		return nil, undecodable(what, value, err)
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		return nil, d.undecodable(err)
 	}
 	entries := make([]E, 0, len(stored))
 	for _, e := range stored {
@@ -57,11 +85,7 @@ func decodeDocument[E believable](what, field string, value []byte, now instant)
 		}
 	}
 	if dropped := len(stored) - len(entries); dropped > 0 {
-		return entries, fmt.Errorf("%s: %d of %d entries make no sense", what, dropped, len(stored))
+		return entries, fmt.Errorf("%s: %d of %d entries of %q make no sense", d.what, dropped, len(stored), name)
 	}
 	return entries, nil
-}
-
-func undecodable(what string, value []byte, err error) error {
-	return fmt.Errorf("%s of %d bytes: not a document of version %d: %w", what, len(value), documentVersion, err)
 }

@@ -91,13 +91,18 @@ func (s *stream) OnHttpRequestTrailers(int) types.Action {
 // that nobody has registered.
 func (s *stream) OnHttpResponseHeaders(_ int, endOfStream bool) types.Action {
 	defer s.plugin.recovered("response_headers")
-	if s.request.open() {
-		s.plugin.onResponse(&s.request, s.countsFirstChunk(), endOfStream, monotonicNow())
+	if s.request.rule == nil || !s.request.open() && !learnsFromAnswers {
+		return types.ActionContinue
 	}
-	if s.request.rule != nil {
-		if err := s.plugin.upstream.answered(&s.request); err != nil {
-			s.plugin.hostCallFailed(err, monotonicNow())
-		}
+	details, err := responseDetails()
+	if err != nil {
+		s.plugin.hostCallFailed(err, monotonicNow())
+	}
+	if s.request.open() {
+		s.plugin.onResponse(&s.request, endingOf(details), s.countsFirstChunk(), endOfStream, monotonicNow())
+	}
+	if err := s.plugin.upstream.answered(&s.request, details); err != nil {
+		s.plugin.hostCallFailed(err, monotonicNow())
 	}
 	return types.ActionContinue
 }
@@ -116,19 +121,31 @@ func (s *stream) countsFirstChunk() bool {
 
 func (s *stream) OnHttpResponseBody(size int, endOfStream bool) types.Action {
 	defer s.plugin.recovered("response_body")
-	if s.request.expectsChunk() && (size > 0 || endOfStream) {
-		s.plugin.onChunk(&s.request, monotonicNow())
-	}
+	s.received(size > 0, endOfStream)
 	return types.ActionContinue
 }
 
 // OnHttpResponseTrailers ends a response that had no body.
 func (s *stream) OnHttpResponseTrailers(int) types.Action {
 	defer s.plugin.recovered("response_trailers")
-	if s.request.expectsChunk() {
-		s.plugin.onChunk(&s.request, monotonicNow())
-	}
+	s.received(false, true)
 	return types.ActionContinue
+}
+
+// received is told that the response goes on, or ends.
+func (s *stream) received(bytes, ended bool) {
+	switch {
+	case !bytes && !ended:
+	case s.request.expectsChunk():
+		s.plugin.onChunk(&s.request, ended, monotonicNow())
+	case s.request.streams() && ended:
+		s.request.settle()
+		s.plugin.inflight.forget(&s.request)
+	case s.request.streams():
+		if now := monotonicNow(); now != unknown {
+			s.request.bytes(now)
+		}
+	}
 }
 
 func (s *stream) OnHttpStreamDone() {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -20,6 +19,11 @@ const overrideHeader = "x-endpoint-breaker-host"
 
 // metricDiscoveries counts requests that were left to Envoy so that it may meet a new host.
 const metricDiscoveries = "discoveries"
+
+// metricOverridesIgnored counts first attempts that Envoy has sent elsewhere than it was asked to. Now
+// and then a host has left; when it is most of the overrides, the cluster is of a kind in which they
+// do not work.
+const metricOverridesIgnored = "overrides_ignored"
 
 // proxyABIVersion is exported because a stock Envoy refuses a module without an ABI version that
 // it knows, and the SDK exports only Higress's.
@@ -90,7 +94,7 @@ func (u *upstream) list(r *rule, cluster string, now instant) ([]host, error) {
 		u.plugin.meters.decision(metricDiscoveries, r, cluster)
 		return nil, nil
 	}
-	for len(hosts) < min(size.endpoints, mostHosts) {
+	for range size.unmet(len(hosts)) {
 		hosts = append(hosts, host{})
 	}
 	u.hosts = hosts
@@ -114,14 +118,13 @@ func (u *upstream) override(address string) error {
 // the header when it comes by.
 func (u *upstream) actionAfterOverride(bool) (types.Action, error) { return types.ActionContinue, nil }
 
+// learnsFromAnswers tells that answered needs to be called, also for answers that count no more.
+const learnsFromAnswers = true
+
 // answered learns from the response headers of the current stream, whoever made them.
-func (u *upstream) answered(q *request) error {
-	details, err := property("response", "code_details")
-	if err != nil {
-		return err
-	}
-	failed := connectionFailed(string(details))
-	if !failed && len(details) > 0 && string(details) != viaUpstream {
+func (u *upstream) answered(q *request, details string) error {
+	failed := connectionFailed(details)
+	if !failed && endingOf(details) != endedByEndpoint {
 		return nil // a reply of Envoy or of a filter tells nothing about hosts
 	}
 	address, err := property("upstream", "address")
@@ -156,12 +159,14 @@ func (u *upstream) compare(asked hostKey, address string, now instant) error {
 		u.missed.forget(asked)
 		return nil
 	}
-	attempts, err := property("upstream", "request_attempt_count")
+	attempts, _, err := number("upstream", "request_attempt_count")
 	if err != nil {
 		return err
 	}
-	retried := len(attempts) == 8 && binary.LittleEndian.Uint64(attempts) > 1
-	if u.missed.enough(asked, retried) {
+	if attempts <= 1 {
+		u.plugin.meters.cluster(metricOverridesIgnored, asked.cluster)
+	}
+	if u.missed.enough(asked, attempts > 1) {
 		u.drop(asked.cluster, asked.endpoint, now)
 	}
 	return nil
@@ -173,14 +178,11 @@ func (u *upstream) count(cluster string, now instant) error {
 	if now.since(c.countedAt) < recountAfter {
 		return nil
 	}
-	endpoints, err := property("upstream", "num_endpoints")
-	if err != nil {
-		return err
+	endpoints, known, err := number("upstream", "num_endpoints")
+	if known {
+		c.endpoints, c.countedAt = int(min(endpoints, mostHosts)), now //nolint:gosec // bounded
 	}
-	if len(endpoints) == 8 {
-		c.endpoints, c.countedAt = int(binary.LittleEndian.Uint64(endpoints)), now
-	}
-	return nil
+	return err
 }
 
 // see learns a host, if it is one that the header can name.

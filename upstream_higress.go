@@ -25,8 +25,11 @@ func newUpstream(*plugin) upstream { return upstream{} }
 // that it matches by.
 func (u *upstream) arriving() error { return nil }
 
+// learnsFromAnswers tells that answered needs to be called: here hosts are asked for.
+const learnsFromAnswers = false
+
 // answered is called with the response headers of a request. There is nothing to learn.
-func (u *upstream) answered(*request) error { return nil }
+func (u *upstream) answered(*request, string) error { return nil }
 
 // clusterName returns the cluster that the current stream is routed to, as Higress names it
 // (outbound|443||provider.dns); empty if it is routed to none.

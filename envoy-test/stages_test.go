@@ -95,7 +95,7 @@ func startStages(t *testing.T, s setup, stages []stage, worlds []*world) {
 		w.envoy = started
 	}
 	t.Cleanup(func() {
-		for _, name := range []string{"panics", "host_call_errors", "cas_give_ups", "blocklist_damaged"} {
+		for _, name := range []string{"panics", "host_call_errors", "cas_give_ups", "shared_data_damaged"} {
 			count, err := started.Metric(ctx, "wasmcustom.endpoint_breaker.metric."+name)
 			assert.NoError(t, err)
 			assert.Zero(t, count, name)

@@ -120,7 +120,7 @@ func TestADamagedBlocklistIsEmptyCountedAndReplaced(t *testing.T) {
 	w := start(t, `{"confirm_count": 1, "check_interval": "0s"}`, 1)
 	w.plugin.SharedData().Set(blocklist.Key, []byte("garbage"), 0)
 	w.send(0).answer()
-	assert.EqualValues(t, 1, w.total("blocklist_damaged"))
+	assert.EqualValues(t, 1, w.total("shared_data_damaged"))
 	assert.Len(t, w.logged("endpoint-breaker error", "treated as empty"), 1)
 	c := w.sendTo(0, hostA)
 	w.to(75)

@@ -244,27 +244,43 @@ func TestOnlyTheEndpointThatHadTheRequestIsBlamed(t *testing.T) {
 	}
 }
 
-func TestATimeoutIsASampleOnlyIfTheThresholdWasReached(t *testing.T) {
+func TestATimeoutIsASampleBecauseTheEndpointHadAllTheTimeThatTheRouteGives(t *testing.T) {
 	for _, test := range []struct {
 		configuration string
 		seconds       float64
 		samples       int64
 	}{
-		{`{"check_interval": "0s"}`, 69.9, 0},
-		{`{"check_interval": "0s"}`, 70, 1},
-		{`{}`, 70.3, 1},                                                     // between two ticks
-		{`{"check_interval": "0s", "first_chunk_threshold": "90s"}`, 80, 0}, // it might have been a stream
-		{`{"check_interval": "0s", "first_chunk_threshold": "90s"}`, 90, 1},
+		{`{"check_interval": "0s"}`, 0.1, 1},
+		{`{"check_interval": "0s"}`, 69.9, 1},
+		{`{}`, 70.3, 1}, // between two ticks
+		// Without count_timeouts only the threshold matters.
+		{`{"check_interval": "0s", "count_timeouts": false}`, 69.9, 0},
+		{`{"check_interval": "0s", "count_timeouts": false}`, 70, 1},
+		{`{"count_timeouts": false}`, 70.3, 1},
+		{`{"check_interval": "0s", "count_timeouts": false, "first_chunk_threshold": "90s"}`, 80, 0}, // it might have been a stream
+		{`{"check_interval": "0s", "count_timeouts": false, "first_chunk_threshold": "90s"}`, 90, 1},
 	} {
 		w := start(t, test.configuration, 1)
 		w.to(0.1)
 		c := w.sendTo(0, hostA)
 		w.to(0.1 + test.seconds)
-		c.SetResponseDetails("response_timeout", 4)
-		_, err := c.ResponseHeaders(wasmhost.Headers{{":status", "504"}}, true)
-		require.NoError(t, err)
-		c.done()
+		c.reply("504", "response_timeout")
 		assert.Equal(t, test.samples, w.metric("samples"), "%s after %g s", test.configuration, test.seconds)
+	}
+}
+
+// Envoy's limit for the duration of a stream, unlike a route's timeout, runs from the request's
+// beginning: it says nothing of how long the endpoint had the whole request.
+func TestALimitThatTheUploadHasUsedUpIsNotTheEndpointsFault(t *testing.T) {
+	for complete, samples := range map[float64]int64{60: 0, 5: 1} {
+		w := start(t, `{"check_interval": "0s"}`, 1)
+		c := upload(w)
+		w.to(complete)
+		_, err := c.RequestData([]byte("}"), true)
+		require.NoError(t, err)
+		w.to(76)
+		c.reply("504", "upstream_max_stream_duration_reached")
+		assert.Equal(t, samples, w.metric("samples"), "complete at %g s", complete)
 	}
 }
 
@@ -282,14 +298,36 @@ func TestARequestInFlightThatNobodyHasIsLookedAtAgain(t *testing.T) {
 	c.done()
 }
 
-func TestARequestInFlightInItsSecondAttemptIsNobodys(t *testing.T) {
+func TestARequestInFlightInItsSecondAttemptIsLookedAtAgainOneThresholdLater(t *testing.T) {
 	w := start(t, `{}`, 1)
 	c := w.sendTo(0, hostA)
 	c.SetUpstream(hostB, 2)
+	w.to(139.9)
+	assert.Zero(t, w.metric("samples"), "nobody knows how long it has been there")
+	w.to(140.5)
+	assert.EqualValues(t, 1, w.metric("samples"), "now it is known to have been there for 70 s")
 	w.to(300)
 	c.done()
-	assert.Zero(t, w.metric("samples"))
-	assert.EqualValues(t, 1, w.metric("samples_unattributed"))
+	assert.EqualValues(t, 1, w.metric("samples"))
+	assert.Zero(t, w.metric("samples_unattributed"))
+}
+
+func TestASecondAttemptThatEndsBeforeItWasThereForTheThresholdIsNobodys(t *testing.T) {
+	for name, end := range map[string]func(*call){
+		"the client leaves": func(c *call) { c.leaves() },
+		"a reset":           func(c *call) { c.reply("503", "upstream_reset_before_response_started{connection_termination}") },
+		"no details":        func(c *call) { c.done() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, `{}`, 1)
+			c := w.sendTo(0, hostA)
+			c.SetUpstream(hostB, 2)
+			w.to(139.9)
+			end(c)
+			assert.Zero(t, w.metric("samples"))
+			assert.EqualValues(t, 1, w.metric("samples_unattributed"))
+		})
+	}
 }
 
 func TestAnOverrideThatWasNotHonouredIsCountedAndTheRealHostBlamed(t *testing.T) {

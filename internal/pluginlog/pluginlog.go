@@ -19,7 +19,7 @@ type Block struct {
 	Endpoint string // ip:port
 	For      time.Duration
 	Strikes  int
-	Reason   string // headers, first_chunk or in_flight
+	Reason   string // what was measured: headers, first_chunk, in_flight, timeout, aborted or stalled
 	Extended bool   // an `extend` line: of those the plugin writes one in ten seconds and cluster
 }
 

@@ -14,9 +14,14 @@ type Blocked struct {
 	After    Duration  `json:"after"`
 	By       *Duration `json:"by"`      // by default the end of the run
 	Lasting  *Duration `json:"lasting"` // from its beginning to its end, exactly
-	Reason   string    `json:"reason"`  // headers, first_chunk, in_flight
+	Reason   string    `json:"reason"`  // one of reasons
 	Strikes  int       `json:"strikes"`
 	Observed bool      `json:"observed"` // a block of mode observe, which steers nothing
+}
+
+// reasons are what a block can say that was measured.
+func reasons() []string {
+	return []string{"headers", "first_chunk", "in_flight", "timeout", "aborted", "stalled"}
 }
 
 func (b *Blocked) validate(s *Scenario) error {
@@ -27,7 +32,7 @@ func (b *Blocked) validate(s *Scenario) error {
 		return at("by", fmt.Errorf("given %s; should not be before after, %s", *b.By, b.After))
 	}
 	if b.Reason != "" {
-		if err := oneOf(b.Reason, "headers", "first_chunk", "in_flight"); err != nil {
+		if err := oneOf(b.Reason, reasons()...); err != nil {
 			return at("reason", err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // gatewayMetrics and clusterMetrics are the short names of the plugin's metrics.
 func gatewayMetrics() []string {
-	return []string{"panics", "host_call_errors", "cas_conflicts", "cas_give_ups", "blocklist_damaged"}
+	return []string{"panics", "host_call_errors", "cas_conflicts", "cas_give_ups", "shared_data_damaged"}
 }
 
 func clusterMetrics() []string {

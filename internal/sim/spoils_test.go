@@ -1,10 +1,7 @@
 package sim_test
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,53 +15,49 @@ import (
 // spoil is one way to break the breaker. The scenarios are worth what they notice.
 type spoil struct {
 	name  string
-	edits []edit
+	edits []plugintest.Edit
 	// scenarios are tried in this order up to the first that fails; without a folder
 	// they are in scenarios/.
 	scenarios []string
 }
 
-// edit replaces a text that must be in the file exactly once.
-type edit struct{ file, old, replacement string }
-
 func spoils() []spoil {
 	return []spoil{
 		{
 			"no dedup window: a burst is as many samples",
-			[]edit{{"dedup.go", "return window == 0 || e.lastCounted == unknown || s.reached.since(e.lastCounted) >= window", "return true"}},
+			[]plugintest.Edit{{"dedup.go", "return s.probe || window == 0 || e.lastCounted == unknown || s.reached.since(e.lastCounted) >= window", "return true"}},
 			[]string{"burst-hangs"},
 		},
 		{
 			"the dedup window is opened by what it swallows, too",
-			[]edit{{"breaker.go", "\tif !evidence.admits(s, r.dedupWindow) {\n", "\tif !evidence.admits(s, r.dedupWindow) {\n\t\tevidence.lastCounted = s.reached\n"}},
+			[]plugintest.Edit{{"breaker.go", "\tif !evidence.admits(s, r.dedupWindow) {\n", "\tif !evidence.admits(s, r.dedupWindow) {\n\t\tevidence.lastCounted = s.reached\n"}},
 			[]string{"hanging-host-defaults"},
 		},
 		{
 			"no confirm window: samples are never forgotten",
-			[]edit{{"dedup.go", "\te.keep(func(old sample) bool { return s.reached.since(old.reached) <= window })\n", ""}},
+			[]plugintest.Edit{{"dedup.go", "\te.keep(func(old sample) bool { return s.reached.since(old.reached) <= window })\n", ""}},
 			[]string{"hiccups-far-apart"},
 		},
 		{
 			"one sample blocks",
-			[]edit{
-				{"breaker.go", "if err != nil || len(evidence.counted) < r.confirmCount {", "if err != nil {"},
-				{"breaker.go", "\t\tif len(evidence.counted) < r.confirmCount {", "\t\tif len(evidence.counted) == 0 {"},
+			[]plugintest.Edit{
+				{"breaker.go", "len(counted.counted) >= r.confirmCount && own.isSlow(r, now)", "len(counted.counted) >= 1 && own.isSlow(r, now)"},
 			},
 			[]string{"burst-hangs"},
 		},
 		{
 			"no CAS: the last one to write wins",
-			[]edit{{"shareddata_host.go", "proxywasm.SetSharedData(key, value, cas)", "proxywasm.SetSharedData(key, value, 0)"}},
+			[]plugintest.Edit{{"shareddata_host.go", "proxywasm.SetSharedData(key, value, cas)", "proxywasm.SetSharedData(key, value, 0)"}},
 			[]string{"two-workers-write-at-once"},
 		},
 		{
 			"evidence is not looked at again after a lost race",
-			[]edit{{"breaker.go", "\t\tevidence.keepStartedSince(known.Since)\n\t\tif len(evidence.counted) < r.confirmCount {", "\t\tif len(evidence.counted) < r.confirmCount {"}},
+			[]plugintest.Edit{{"breaker.go", "\t\tevidence.keepStartedSince(known.Since)\n\t\tif !r.confirmed(", "\t\tif !r.confirmed("}},
 			[]string{"one-fault-two-workers"},
 		},
 		{
 			"a worker obeys only the blocks that it has written itself",
-			[]edit{
+			[]plugintest.Edit{
 				{"shareddata_cas.go", "\tparsed D ", "\tparsed, own D "},
 				{"shareddata_cas.go", "\td.reset()\n\treturn d\n", "\td.reset()\n\td.own = d.parsed\n\treturn d\n"},
 				{"shareddata_cas.go", "\t\tif err == nil {\n\t\t\treturn conflicts, nil", "\t\tif err == nil {\n\t\t\td.own = next\n\t\t\treturn conflicts, nil"},
@@ -74,7 +67,7 @@ func spoils() []spoil {
 		},
 		{
 			"requests from before a block count after it",
-			[]edit{
+			[]plugintest.Edit{
 				{"breaker.go", "if s.started < known.Since {", "if false {"},
 				{"dedup.go", "e.keep(func(old sample) bool { return old.started >= since })", "_ = since"},
 			},
@@ -82,12 +75,12 @@ func spoils() []spoil {
 		},
 		{
 			"503 when nobody is left",
-			[]edit{{"callbacks.go", "\tif chosen.address == \"\" {\n", "\tif chosen.bypass {\n\t\t_ = proxywasm.SendHttpResponse(503, nil, []byte{}, -1)\n\t\treturn types.ActionPause\n\t}\n\tif chosen.address == \"\" {\n"}},
+			[]plugintest.Edit{{"callbacks.go", "\tif chosen.address == \"\" {\n", "\tif chosen.bypass {\n\t\t_ = proxywasm.SendHttpResponse(503, nil, []byte{}, -1)\n\t\treturn types.ActionPause\n\t}\n\tif chosen.address == \"\" {\n"}},
 			[]string{"one-endpoint-only"},
 		},
 		{
 			"no bypass: a blocked host is chosen when nobody else is left",
-			[]edit{{
+			[]plugintest.Edit{{
 				"filter.go", "\tif len(s.candidates) == 0 || len(s.candidates)*100",
 				"\tif len(s.candidates) == 0 {\n\t\tfor _, h := range hosts {\n\t\t\ts.candidates = append(s.candidates, h.address)\n\t\t}\n\t}\n\tif len(s.candidates)*100",
 			}},
@@ -95,41 +88,41 @@ func spoils() []spoil {
 		},
 		{
 			"the count goes on after a block or an extension",
-			[]edit{{"breaker.go", "\t\tevidence.reset()\n", ""}},
+			[]plugintest.Edit{{"breaker.go", "\t\tevidence.reset()\n", ""}},
 			[]string{"one-endpoint-only"},
 		},
 		{
 			"a block is never extended",
-			[]edit{{"breaker.go", "\t\tknown.Until = max(known.Until, now.add(ttl))\n", ""}},
+			[]plugintest.Edit{{"breaker.go", "\t\tknown.Until = max(known.Until, now.add(b.ttl(r, known.Strikes)))\n", ""}},
 			[]string{"one-endpoint-only"},
 		},
 		{
 			"an extension may shorten",
-			[]edit{{"breaker.go", "max(known.Until, now.add(ttl))", "now.add(ttl)"}},
+			[]plugintest.Edit{{"breaker.go", "max(known.Until, now.add(b.ttl(r, known.Strikes)))", "now.add(b.ttl(r, known.Strikes))"}},
 			[]string{"blocks-never-get-shorter"},
 		},
 		{
 			"the TTL is ignored",
-			[]edit{{"breaker.go", "now, now.add(ttl), 1", "now, now.add(10*time.Minute), 1"}},
+			[]plugintest.Edit{{"breaker.go", "now, now.add(b.ttl(r, about.Strikes))", "now, now.add(10*time.Minute)"}},
 			[]string{"slow-again-after-ttl"},
 		},
 		{
 			"a shorter TTL does not hold for the blocks that are there",
-			[]edit{{"blockstore.go", "next := list.shortened(now, longest)", "next := list"}},
+			[]plugintest.Edit{{"blockstore.go", "next := list.shortened(now, longest)", "next := list"}},
 			[]string{"configuration-change"},
 		},
 		{
 			"nobody looks at requests in flight",
-			[]edit{{"plugin.go", "\tp.onTick(monotonicNow())\n", ""}},
+			[]plugintest.Edit{{"plugin.go", "\tp.onTick(monotonicNow())\n", ""}},
 			[]string{"clock-jumps"},
 		},
 		{
 			"observed blocks steer",
-			[]edit{
+			[]plugintest.Edit{
 				{"blocklist.go", "\tif observed {\n\t\treturn l.observedUntil > now\n\t}\n\treturn l.enforcedUntil > now", "\treturn max(l.observedUntil, l.enforcedUntil) > now"},
-				{"blocklist.go", "if e.Cluster == cluster && e.Observed == observed && e.blocks(now) {", "if e.Cluster == cluster && e.blocks(now) {"},
+				{"filter.go", "return e.Cluster == cluster && e.Observed == r.observes() && s.keepsOut(r, e, now)", "return e.Cluster == cluster && s.keepsOut(r, e, now)"},
 				{
-					"filter.go", "\t\tif e, known := list.find(cluster, h.address, r.observes()); known && e.blocks(now) {",
+					"filter.go", "\t\tif e, known := list.find(cluster, h.address, r.observes()); known && s.keepsOut(r, e, now) {",
 					"\t\te, known := list.find(cluster, h.address, false)\n\t\tif o, too := list.find(cluster, h.address, true); too && o.blocks(now) {\n\t\t\te, known = o, too\n\t\t}\n\t\tif known && e.blocks(now) {",
 				},
 			},
@@ -137,37 +130,37 @@ func spoils() []spoil {
 		},
 		{
 			"rules share their counts",
-			[]edit{{"breaker.go", "ledgerKey{r, cluster, endpoint}", "ledgerKey{nil, cluster, endpoint}"}},
+			[]plugintest.Edit{{"breaker.go", "\tevidence := b.ledger.of(ledgerKey{r, cluster, endpoint}, now)\n\tknown, _ := list", "\tevidence := b.ledger.of(ledgerKey{nil, cluster, endpoint}, now)\n\tknown, _ := list"}},
 			[]string{"two-routes-two-thresholds"},
 		},
 		{
 			"slow is longer than the threshold, not as long",
-			[]edit{{"inflight.go", "return now.since(q.completed) >= threshold", "return now.since(q.completed) > threshold"}},
+			[]plugintest.Edit{{"inflight.go", "late = q.waited(now) >= threshold", "late = q.waited(now) > threshold"}},
 			[]string{"limits-are-reached"},
 		},
 		{
 			"the dedup window swallows what comes at its end",
-			[]edit{{"dedup.go", "s.reached.since(e.lastCounted) >= window", "s.reached.since(e.lastCounted) > window"}},
+			[]plugintest.Edit{{"dedup.go", "s.reached.since(e.lastCounted) >= window", "s.reached.since(e.lastCounted) > window"}},
 			[]string{"limits-are-reached"},
 		},
 		{
 			"the clock starts before the upload is over",
-			[]edit{{"stream.go", "\tif endOfStream {\n\t\ts.plugin.onComplete(&s.request, now)\n\t}\n\treturn action", "\ts.plugin.onComplete(&s.request, now)\n\treturn action"}},
+			[]plugintest.Edit{{"stream.go", "\tif endOfStream {\n\t\ts.plugin.onComplete(&s.request, now)\n\t}\n\treturn action", "\ts.plugin.onComplete(&s.request, now)\n\treturn action"}},
 			[]string{"internal/sim/testdata/slow-upload.yaml"},
 		},
 		{
 			"a stream is measured at its headers",
-			[]edit{{"stream.go", "\t\treturn streams(", "\t\treturn false && streams("}},
+			[]plugintest.Edit{{"stream.go", "\t\treturn streams(", "\t\treturn false && streams("}},
 			[]string{"sse-says-nothing"},
 		},
 		{
 			"the wall clock is read",
-			[]edit{{"clock_wasip1.go", "const clockMonotonic = 1", "const clockMonotonic = 0"}},
+			[]plugintest.Edit{{"clock_wasip1.go", "const clockMonotonic = 1", "const clockMonotonic = 0"}},
 			[]string{"clock-jumps"},
 		},
 		{
 			"requests without a body are held, too",
-			[]edit{{"upstream_higress.go", "if !bodyToCome {", "if false {"}},
+			[]plugintest.Edit{{"upstream_higress.go", "if !bodyToCome {", "if false {"}},
 			[]string{"clock-jumps"},
 		},
 	}
@@ -183,7 +176,8 @@ func TestASpoiledBreakerFailsAScenario(t *testing.T) {
 	for _, s := range spoils() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			wasm := s.build(t)
+			wasm, err := os.ReadFile(plugintest.Spoiled(t, "", s.edits...))
+			require.NoError(t, err)
 			cache := t.TempDir()
 			for _, name := range s.scenarios {
 				if seen := failuresIn(t, scenarioPath(name), wasm, cache); seen != "" {
@@ -202,47 +196,6 @@ func scenarioPath(name string) string {
 		return "../../" + name
 	}
 	return "../../scenarios/" + name + ".yaml"
-}
-
-// build applies the edits to copies of the plugin's files and builds it from them.
-func (s spoil) build(t *testing.T) []byte {
-	t.Helper()
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	scratch := t.TempDir()
-	overlay := map[string]map[string]string{"Replace": s.apply(t, root, scratch)}
-	description, err := json.Marshal(overlay)
-	require.NoError(t, err)
-	overlayFile, target := filepath.Join(scratch, "overlay.json"), filepath.Join(scratch, "spoiled.wasm")
-	require.NoError(t, os.WriteFile(overlayFile, description, 0o600))
-
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-overlay", overlayFile, "-o", target, ".")
-	build.Dir = root
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	output, err := build.CombinedOutput()
-	require.NoError(t, err, string(output))
-	wasm, err := os.ReadFile(target)
-	require.NoError(t, err)
-	return wasm
-}
-
-// apply writes the edited files to scratch and says which files they replace.
-func (s spoil) apply(t *testing.T, root, scratch string) map[string]string {
-	t.Helper()
-	replaced := map[string]string{}
-	for _, e := range s.edits {
-		original, edited := filepath.Join(root, e.file), filepath.Join(scratch, e.file)
-		from := original
-		if replaced[original] != "" {
-			from = edited
-		}
-		text, err := os.ReadFile(from)
-		require.NoError(t, err)
-		require.Equal(t, 1, strings.Count(string(text), e.old), "this edit does not fit %s any more: %s", e.file, e.old)
-		require.NoError(t, os.WriteFile(edited, []byte(strings.Replace(string(text), e.old, e.replacement, 1)), 0o600))
-		replaced[original] = edited
-	}
-	return replaced
 }
 
 // failuresIn plays the file with each of its numbers of workers up to the first run that
