@@ -20,7 +20,7 @@ ALGORITHM_FILES = $(filter-out $(HOST_FILES) %_test.go,$(wildcard *.go))
 
 # Their tests run the shipped binary. The race detector sees nothing inside wasm
 # and makes compiling it many times slower, so they run without it.
-WASM_PACKAGES := %/shipped %/foreign %/internal/pluginlog %/internal/sim
+WASM_PACKAGES := %/shipped %/foreign %/internal/chaos %/internal/pluginlog %/internal/sim
 
 # Their tests run a real Envoy, too. Each starts several, so they run one after the
 # other: on a busy machine every endpoint is slow.
@@ -123,6 +123,10 @@ wasm: $(BOTH) foreign-plugins $(BIN)/gotest ## tests of the shipped binary in th
 .PHONY: envoy-test
 envoy-test: $(BOTH) envoy $(BIN)/gotest ## tests of the shipped binary on a real Envoy
 	$(GOTEST) -count=1 -p 1 -timeout 20m $(filter $(ENVOY_PACKAGES),$(PACKAGES))
+
+.PHONY: chaos
+chaos: $(WASM) ## a million random requests with everything mixed: only the slow host may be blocked (minutes)
+	go test -count=1 -v -timeout 1h -run TestOnlyTheSlowHostIsEverBlocked ./internal/chaos -requests 1000000
 
 .PHONY: cover
 cover: $(BIN)/gotest $(BIN)/coverage ## coverage of the algorithm files; fails if a branch is untested
