@@ -20,7 +20,7 @@ ALGORITHM_FILES = $(filter-out $(HOST_FILES) %_test.go,$(wildcard *.go))
 
 # Their tests run the shipped binary. The race detector sees nothing inside wasm
 # and makes compiling it many times slower, so they run without it.
-WASM_PACKAGES := %/shipped %/foreign %/internal/chaos %/internal/pluginlog %/internal/sim
+WASM_PACKAGES := %/shipped %/foreign %/internal/chaos %/internal/pluginlog %/internal/sim %/internal/tuning
 
 # Their tests run a real Envoy, too. Each starts several, so they run one after the
 # other: on a busy machine every endpoint is slow.

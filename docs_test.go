@@ -19,7 +19,7 @@ func readmes() []string { return []string{"README.md", "README_ZH.md"} }
 // pages are the documents in English, each with its Chinese twin. Those that cmd/lab plays are
 // tested there.
 func pages() map[string]string {
-	return map[string]string{"README.md": "README_ZH.md", "docs/envoy.md": "docs/envoy.zh.md", "docs/evidence.md": "docs/evidence.zh.md"}
+	return map[string]string{"README.md": "README_ZH.md", "docs/envoy.md": "docs/envoy.zh.md", "docs/evidence.md": "docs/evidence.zh.md", "docs/tuning.md": "docs/tuning.zh.md"}
 }
 
 func readFile(t *testing.T, path string) string {

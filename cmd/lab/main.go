@@ -73,6 +73,7 @@ after Ctrl-C or SIGTERM. A second Ctrl-C ends at once.`,
 		failing(demoCommand()),
 		failing(simCommand()),
 		failing(compareCommand()),
+		failing(tuningCommand()),
 	)
 	return root
 }
