@@ -32,37 +32,42 @@ func TestCases(t *testing.T) {
 		{"_match_route_":["b10"],"block_ttl":"10s"},
 		{"_match_route_":["off-gold","off-rest"],"mode":"off"}
 	]}`
-	stages := []stage{
-		{eds: true, neighbour: neighbour{
+	neighbours := []neighbour{
+		{
+			eds:   true,
 			route: "b10", test: hostListChanges,
 			rule: "B10 a host list update lets no blocked host back in",
-		}},
-		{eds: true, neighbour: neighbour{
+		},
+		{
+			eds:   true,
 			route: "b11", test: hostIsRemoved,
 			rule: "B11 a host that was removed is passed over, and not asked again",
-		}},
-		{domain: onAndOff, neighbour: neighbour{
-			route: "b16", test: headersAreRewritten,
+		},
+		{
+			adaptDomain: onAndOff,
+			route:       "b16", test: headersAreRewritten,
 			rule: "B16 the override changes no route, also when a filter has rewritten headers",
-		}},
-		{domain: rewrites(":authority", "inside"), neighbour: neighbour{
-			route: "b16-host", test: hostIsRewritten,
+		},
+		{
+			adaptDomain: rewrites(":authority", "inside"),
+			route:       "b16-host", test: hostIsRewritten,
 			rule: "B16 limit: an override makes Envoy match a rewritten Host",
-		}},
-		{neighbour: neighbour{
+		},
+		{
 			route: "b20", test: headersAreForged,
 			rule: "B20 headers of clients and upstreams neither steer nor measure",
-		}},
+		},
 	}
 	if ipv6(t) {
-		stages = append(stages, stage{ipv6: true, neighbour: neighbour{
+		neighbours = append(neighbours, neighbour{
+			ipv6:  true,
 			route: "b19", hosts: 2, test: ipv6Hosts,
 			rule: "B19 of two IPv6 hosts that differ in their port, only the blocked one is out",
-		}})
+		})
 	}
-	runStages(t, setup{workers: 2, configuration: configuration, manager: trust(t), filters: func(breaker []*hcmv3.HttpFilter) []*hcmv3.HttpFilter {
+	runWitnessed(t, setup{workers: 2, configuration: configuration, manager: trust(t), filters: func(breaker []*hcmv3.HttpFilter) []*hcmv3.HttpFilter {
 		return slices.Insert(breaker, 0, lua(t))
-	}}, stages...)
+	}}, neighbours...)
 }
 
 // trust makes Envoy hand on what clients and upstreams say in its own headers; usually it removes

@@ -20,40 +20,46 @@ import (
 // learns and forgets them (docs/design.md, "Two builds").
 func TestKnownHosts(t *testing.T) {
 	t.Parallel()
-	runStages(
+	runWitnessed(
 		t, setup{workers: 4, configuration: lasting},
-		stage{eds: true, neighbour: neighbour{
+		neighbour{
+			eds:   true,
 			route: "nothing-blocked", test: hostsComeAndGo,
 			rule: "while nothing is blocked, hosts come and go as without the plugin",
-		}},
-		stage{eds: true, neighbour: neighbour{
+		},
+		neighbour{
+			eds:   true,
 			route: "discovery", test: newHostIsMet,
 			rule: "while something is blocked, Envoy chooses now and then until it has met a new host, which is then used",
-		}},
-		stage{eds: true, neighbour: neighbour{
+		},
+		neighbour{
+			eds:   true,
 			route: "all-blocked", hosts: 2, test: allKnownAreBlocked,
 			rule: "when all hosts are known and blocked Envoy balances over all, and a new one is met by that",
-		}},
-		stage{domain: retries, neighbour: neighbour{
-			route: "refuses", test: connectionsFail,
+		},
+		neighbour{
+			adaptDomain: retries,
+			route:       "refuses", test: connectionsFail,
 			rule: "a host that refuses connections is dropped at once, and with retries no client sees it",
-		}},
-		stage{neighbour: neighbour{
+		},
+		neighbour{
 			route: "refuses-without-retries", test: connectionsFailWithoutRetries,
 			rule: "a host that refuses connections is dropped at once, also without retries",
-		}},
-		stage{cluster: healthChecks, neighbour: neighbour{
-			route: "unhealthy", test: healthCheckFails,
+		},
+		neighbour{
+			adaptCluster: healthChecks,
+			route:        "unhealthy", test: healthCheckFails,
 			rule: "a host that fails its health checks is passed over and dropped, and comes back healthy",
-		}},
-		stage{cluster: outlierDetection, neighbour: neighbour{
-			route: "ejected", test: hostIsEjected,
+		},
+		neighbour{
+			adaptCluster: outlierDetection,
+			route:        "ejected", test: hostIsEjected,
 			rule: "a host that outlier detection has ejected is passed over and dropped",
-		}},
-		stage{neighbour: neighbour{
+		},
+		neighbour{
 			route: "workers", test: learnedTogether,
 			rule: "what one worker has learned all use",
-		}},
+		},
 	)
 }
 

@@ -23,28 +23,33 @@ func TestLimits(t *testing.T) {
 	const configuration = `{"slow_threshold":"1500ms","dedup_window":"0s","confirm_window":"30s","block_ttl":"10m","check_interval":"100ms","_rules_":[
 		{"_match_route_":["replaced"],"block_ttl":"4s"}
 	]}`
-	runStages(
+	runWitnessed(
 		t, setup{workers: 1, configuration: configuration},
-		stage{cluster: withBackup, neighbour: neighbour{
-			route: "priorities", test: prioritiesDoNotApply,
+		neighbour{
+			adaptCluster: withBackup,
+			route:        "priorities", test: prioritiesDoNotApply,
 			rule: "a host of a backup priority gets nothing until it has answered, then an equal share while something is blocked",
-		}},
-		stage{cluster: withWeights, neighbour: neighbour{
-			route: "weights", test: weightsDoNotApply,
+		},
+		neighbour{
+			adaptCluster: withWeights,
+			route:        "weights", test: weightsDoNotApply,
 			rule: "weights do not apply while something is blocked",
-		}},
-		stage{cluster: withRing, domain: byUser, neighbour: neighbour{
+		},
+		neighbour{
+			adaptCluster: withRing, adaptDomain: byUser,
 			route: "affinity", test: affinityDoesNotApply,
 			rule: "hash affinity does not apply while something is blocked",
-		}},
-		stage{cluster: lastIsUnhealthy, neighbour: neighbour{
-			route: "never-answers", test: discoveryGoesOn,
+		},
+		neighbour{
+			adaptCluster: lastIsUnhealthy,
+			route:        "never-answers", test: discoveryGoesOn,
 			rule: "a host that never answers keeps the discovery going, at longer and longer pauses",
-		}},
-		stage{eds: true, neighbour: neighbour{
+		},
+		neighbour{
+			eds:   true,
 			route: "replaced", test: replacementWaits,
 			rule: "a host that takes the place of a blocked one is met when that block ends",
-		}},
+		},
 	)
 }
 

@@ -2,7 +2,6 @@ package envoytest
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,70 +25,92 @@ type neighbour struct {
 	rule    string // what the test shows
 	route   string // its name, also for `_match_route_`
 	hosts   int    // 0 = three
+	ipv6    bool
+	eds     bool // the hosts come and go
 	timeout time.Duration
 	alone   bool // it runs before the others, not beside them
 	test    func(*world)
+
+	adaptCluster func(*clusterv3.Cluster)   // nil = it is the usual one
+	adaptDomain  func(*routev3.VirtualHost) // nil = it is the usual one
 }
 
 // runNeighbours runs the tests on one Envoy, of which the setup gives the workers, the
 // configuration and the like.
 func runNeighbours(t *testing.T, s setup, neighbours ...neighbour) {
 	t.Helper()
-	worlds := map[string]*world{}
-	var domains []*routev3.VirtualHost
-	for _, n := range neighbours {
-		w := prepareNeighbour(t, s, n)
-		worlds[w.cluster] = w
-		domains = append(domains, n.domain(w.cluster))
+	worlds := make([]*world, len(neighbours))
+	for i, n := range neighbours {
+		worlds[i] = n.prepare(t, s)
 	}
-	s.routes = func(*world) *routev3.RouteConfiguration { return envoy.Routes(domains...) }
-	startNeighbours(t, s, worlds)
-	for _, n := range neighbours {
+	startNeighbours(t, s, neighbours, worlds)
+	for i, n := range neighbours {
 		t.Run(n.rule, func(t *testing.T) {
 			if !n.alone {
 				t.Parallel()
 			}
-			w := worlds[n.cluster()]
-			w.t = t
-			n.test(w)
+			worlds[i].t = t
+			n.test(worlds[i])
 		})
 	}
 }
 
-func (n neighbour) cluster() string { return "outbound|8000||" + n.route + ".dns" }
-
-func (n neighbour) domain(cluster string) *routev3.VirtualHost {
-	route := envoy.Route(n.route, "/", cluster)
-	route.GetRoute().Timeout = durationpb.New(n.timeout)
-	return &routev3.VirtualHost{Name: n.route, Domains: []string{n.route}, Routes: []*routev3.Route{route}}
-}
-
-func prepareNeighbour(t *testing.T, s setup, n neighbour) *world {
+// prepare makes the neighbour's world, up to the Envoy.
+func (n neighbour) prepare(t *testing.T, s setup) *world {
 	t.Helper()
-	s.hosts = n.hosts
+	s.hosts, s.ipv6 = n.hosts, n.ipv6
 	w := prepare(t, s)
-	w.cluster = n.cluster()
+	w.cluster = "outbound|8000||" + n.route + ".dns"
 	w.client.Transport = toDomain{n.route, w.client.Transport}
 	return w
 }
 
-// startNeighbours starts the Envoy of all of them.
-func startNeighbours(t *testing.T, s setup, worlds map[string]*world) {
-	t.Helper()
-	common := &world{t: t, setup: s}
-	var clusters []*clusterv3.Cluster
-	for _, name := range slices.Sorted(maps.Keys(worlds)) {
-		cluster := envoy.StaticCluster(name, worlds[name].addresses()...)
-		cluster.ConnectTimeout = durationpb.New(within) // else a busy machine makes Envoy answer 503
-		clusters = append(clusters, cluster)
+func (n neighbour) cluster(w *world) *clusterv3.Cluster {
+	cluster := envoy.StaticCluster(w.cluster, w.addresses()...)
+	if n.eds {
+		cluster = envoy.EDSCluster(w.cluster)
 	}
+	cluster.ConnectTimeout = durationpb.New(within) // else a busy machine makes Envoy answer 503
+	if n.adaptCluster != nil {
+		n.adaptCluster(cluster)
+	}
+	return cluster
+}
+
+func (n neighbour) domain(w *world) *routev3.VirtualHost {
+	route := envoy.Route(n.route, "/", w.cluster)
+	route.GetRoute().Timeout = durationpb.New(n.timeout)
+	domain := &routev3.VirtualHost{Name: n.route, Domains: []string{n.route}, Routes: []*routev3.Route{route}}
+	if n.adaptDomain != nil {
+		n.adaptDomain(domain)
+	}
+	return domain
+}
+
+// startNeighbours starts the Envoy of all of them.
+func startNeighbours(t *testing.T, s setup, neighbours []neighbour, worlds []*world) {
+	t.Helper()
+	byCluster, endpoints := map[string]*world{}, map[string][]string{}
+	var clusters []*clusterv3.Cluster
+	var domains []*routev3.VirtualHost
+	for i, n := range neighbours {
+		w := worlds[i]
+		byCluster[w.cluster] = w
+		clusters, domains = append(clusters, n.cluster(w)), append(domains, n.domain(w))
+		if n.eds {
+			endpoints[w.cluster] = w.addresses()
+		}
+	}
+	s.routes = func(*world) *routev3.RouteConfiguration { return envoy.Routes(domains...) }
+	common := &world{t: t, setup: s}
 	ctx := context.WithoutCancel(t.Context()) // it is asked for metrics when the tests have ended
 	started, err := envoy.Start(ctx, envoy.Setup{
-		Workers:  s.workers,
-		Listener: common.listener(s.configuration),
-		Clusters: clusters,
+		Workers:   s.workers,
+		Listener:  common.listener(s.configuration),
+		Clusters:  clusters,
+		Endpoints: endpoints,
 		OnAccess: func(a envoy.Access) {
-			if w := worlds[a.Cluster]; w != nil {
+			if w := byCluster[a.Cluster]; w != nil {
 				w.note(a)
 			}
 		},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	wasmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -87,7 +88,7 @@ func TestAfterATrapFailOpenKeepsServingAndNobodySteers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{
 		wasm: panicking(t), configuration: firm, workers: 1,
-		env: map[string]string{"WASM_DISABLE_PANIC_RECOVERY": "true"},
+		env: map[string]string{"WASM_DISABLE_PANIC_RECOVERY": "true"}, failurePolicy: wasmv3.FailurePolicy_FAIL_OPEN,
 	})
 	blocked := w.hosts[0]
 	w.part("nobody steers while nothing is blocked", w.nobodySteers)
@@ -110,6 +111,19 @@ func TestAfterATrapFailOpenKeepsServingAndNobodySteers(t *testing.T) {
 		assert.Equal(w.t, map[string]int{"A": each, "B": each, "C": each}, w.spread(each*len(w.hosts)))
 	})
 	w.part("nobody steers when the plugin is gone", w.nobodySteers)
+}
+
+func TestAfterATrapFailReloadBringsThePluginBackAndTheBlockHolds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{
+		wasm: panicking(t), configuration: firm, workers: 1,
+		env: map[string]string{"WASM_DISABLE_PANIC_RECOVERY": "true"},
+	})
+	blocked := w.hosts[0]
+	w.spread(len(w.hosts))
+	w.blockIn(clusterName, "/", blocked)
+	require.Equal(t, http.StatusServiceUnavailable, w.send(http.MethodGet, "/v1/models", nil, panicHeader, "request_headers").status)
+	assert.NotContains(t, w.spread(4*len(w.hosts)), blocked.Name(), "the new VM reads what the old one has shared")
 }
 
 // nobodySteers sends requests with the header that names a host, to hosts that send it back:

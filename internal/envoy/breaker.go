@@ -31,7 +31,7 @@ type Breaker struct {
 	// Configuration is the plugin's, as JSON.
 	Configuration string
 	// FailurePolicy is what happens to requests when the VM has trapped; unspecified means
-	// FAIL_OPEN.
+	// FAIL_RELOAD: the plugin is back with the next request.
 	FailurePolicy wasmv3.FailurePolicy
 	// Env is the environment of the VM.
 	Env map[string]string
@@ -83,7 +83,7 @@ func (b Breaker) plugin() (*wasmv3.PluginConfig, error) {
 	}
 	policy := b.FailurePolicy
 	if policy == wasmv3.FailurePolicy_UNSPECIFIED {
-		policy = wasmv3.FailurePolicy_FAIL_OPEN
+		policy = wasmv3.FailurePolicy_FAIL_RELOAD
 	}
 	vm := &wasmv3.VmConfig{
 		VmId:    "endpoint-breaker",

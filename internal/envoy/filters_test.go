@@ -50,15 +50,15 @@ func TestThePluginFailsOpenUnlessSaidOtherwise(t *testing.T) {
 		return wasm.GetConfig()
 	}
 	shipped := plugin(envoy.Breaker{Wasm: "/plugin.wasm", Configuration: `{"mode": "observe"}`})
-	assert.Equal(t, wasmv3.FailurePolicy_FAIL_OPEN, shipped.GetFailurePolicy())
+	assert.Equal(t, wasmv3.FailurePolicy_FAIL_RELOAD, shipped.GetFailurePolicy())
 	assert.Equal(t, "/plugin.wasm", shipped.GetVmConfig().GetCode().GetLocal().GetFilename())
 	assert.Empty(t, shipped.GetVmConfig().GetEnvironmentVariables().GetKeyValues())
 	var configuration wrapperspb.StringValue
 	require.NoError(t, shipped.GetConfiguration().UnmarshalTo(&configuration))
 	assert.JSONEq(t, `{"mode": "observe"}`, configuration.GetValue())
 
-	other := plugin(envoy.Breaker{FailurePolicy: wasmv3.FailurePolicy_FAIL_RELOAD, Env: map[string]string{"A": "b"}})
-	assert.Equal(t, wasmv3.FailurePolicy_FAIL_RELOAD, other.GetFailurePolicy())
+	other := plugin(envoy.Breaker{FailurePolicy: wasmv3.FailurePolicy_FAIL_OPEN, Env: map[string]string{"A": "b"}})
+	assert.Equal(t, wasmv3.FailurePolicy_FAIL_OPEN, other.GetFailurePolicy())
 	assert.Equal(t, map[string]string{"A": "b"}, other.GetVmConfig().GetEnvironmentVariables().GetKeyValues())
 }
 

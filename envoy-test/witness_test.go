@@ -1,20 +1,16 @@
 package envoytest
 
 import (
-	"context"
 	"encoding/base64"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	mutationrulesv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -26,17 +22,8 @@ import (
 // lasting is a configuration whose blocks outlive each test.
 const lasting = `{"slow_threshold":"1500ms","dedup_window":"0s","confirm_window":"30s","block_ttl":"10m","check_interval":"100ms"}`
 
-// stage is a neighbour whose cluster or route is not the usual one.
-type stage struct {
-	neighbour
-	eds     bool // its hosts come and go
-	ipv6    bool
-	cluster func(*clusterv3.Cluster)   // nil = nothing to change
-	domain  func(*routev3.VirtualHost) // nil = nothing to change
-}
-
-// runStages runs the tests on one Envoy. Behind the plugin there is a witness.
-func runStages(t *testing.T, s setup, stages ...stage) {
+// runWitnessed is runNeighbours with a witness behind the plugin.
+func runWitnessed(t *testing.T, s setup, neighbours ...neighbour) {
 	t.Helper()
 	around := s.filters
 	s.filters = func(breaker []*hcmv3.HttpFilter) []*hcmv3.HttpFilter {
@@ -46,65 +33,7 @@ func runStages(t *testing.T, s setup, stages ...stage) {
 		}
 		return filters
 	}
-	worlds := make([]*world, len(stages))
-	for i, st := range stages {
-		s.ipv6 = st.ipv6
-		worlds[i] = prepareNeighbour(t, s, st.neighbour)
-	}
-	startStages(t, s, stages, worlds)
-	for i, st := range stages {
-		t.Run(st.rule, func(t *testing.T) {
-			t.Parallel()
-			worlds[i].t = t
-			st.test(worlds[i])
-		})
-	}
-}
-
-func startStages(t *testing.T, s setup, stages []stage, worlds []*world) {
-	t.Helper()
-	var clusters []*clusterv3.Cluster
-	var domains []*routev3.VirtualHost
-	endpoints := map[string][]string{}
-	for i, st := range stages {
-		w := worlds[i]
-		c := envoy.StaticCluster(w.cluster, w.addresses()...)
-		if st.eds {
-			c = envoy.EDSCluster(w.cluster)
-			endpoints[w.cluster] = w.addresses()
-		}
-		if st.cluster != nil {
-			st.cluster(c)
-		}
-		clusters = append(clusters, c)
-		domain := st.neighbour.domain(w.cluster)
-		if st.domain != nil {
-			st.domain(domain)
-		}
-		domains = append(domains, domain)
-	}
-	s.routes = func(*world) *routev3.RouteConfiguration { return envoy.Routes(domains...) }
-	common := &world{t: t, setup: s}
-	ctx := context.WithoutCancel(t.Context()) // it is asked for metrics when the tests have ended
-	started, err := envoy.Start(ctx, envoy.Setup{
-		Workers: s.workers, Listener: common.listener(s.configuration), Clusters: clusters, Endpoints: endpoints,
-	})
-	require.NoError(t, err)
-	common.envoy = started
-	for _, w := range worlds {
-		w.envoy = started
-	}
-	t.Cleanup(func() {
-		for _, name := range []string{"panics", "host_call_errors", "cas_give_ups", "shared_data_damaged"} {
-			count, err := started.Metric(ctx, "wasmcustom.endpoint_breaker.metric."+name)
-			assert.NoError(t, err)
-			assert.Zero(t, count, name)
-		}
-		require.NoError(t, started.Stop())
-		if t.Failed() {
-			t.Log(common.story())
-		}
-	})
+	runNeighbours(t, s, neighbours...)
 }
 
 // askedHeader tells which host the plugin had asked for.
