@@ -72,24 +72,25 @@ func TestAPageShowsEveryCellInItsRow(t *testing.T) {
 	english, _ := pages(t, shown())
 	assert.Contains(t, english, "| set-up | landed | until none | P50 | P99 | failed | full share | kept | the breaker is |")
 	assert.Contains(t, english, "| `nothing` | 101 / 501 | 1.1 s | 10.1 s | 20.1 s | 1 / 1001 | 30.1 s | 3 |", "the first")
-	assert.Contains(t, english, "| `breaker` | 149 / 549 | 5.9 s | 14.9 s | 24.9 s | 49 / 1049 | 34.9 s | 147 |  |", "the last")
+	assert.Contains(t, english, "| `breaker` | 156 / 556 | 6.6 s | 15.6 s | 25.6 s | 56 / 1056 | 35.6 s | 168 |  |", "the last")
 	for _, fault := range Faults() {
 		assert.Contains(t, english, "(`"+fault.Name+"`)")
 		assert.Contains(t, english, "]("+pictureName(fault)+")")
 	}
-	assert.Contains(t, english, "took 49 ms", "the slowest answer of a healthy endpoint, of all cells")
+	assert.Contains(t, english, "took 56 ms", "the slowest answer of a healthy endpoint, of all cells")
 }
 
-func TestAFaultThatNeedsAKeyToComeIsLost(t *testing.T) {
+func TestAFaultsSectionNamesTheKeysThatAreAddedForIt(t *testing.T) {
 	r := shown()
 	for i := range r.Cells {
 		r.Cells[i].Figures = Figures{DuringFault: 1, Landed: count(r.Cells[i].Setup != Breaker)}
 	}
 	english, chinese := pages(t, r)
-	assert.Contains(t, english, "| `nothing` | ahead | ahead | ahead | ahead | ahead | lost | lost |")
-	assert.Contains(t, chinese, "| `nothing` | 领先 | 领先 | 领先 | 领先 | 领先 | 落败 | 落败 |")
-	assert.Contains(t, english, "lost here until `stall_threshold` comes")
-	assert.Contains(t, english, "| ahead (better: landed) |", "what was measured is said all the same")
+	assert.Contains(t, english, "| `nothing` | ahead | ahead | ahead | ahead | ahead | ahead | ahead |")
+	assert.Contains(t, chinese, "| `nothing` | 领先 | 领先 | 领先 | 领先 | 领先 | 领先 | 领先 |")
+	assert.Equal(t, 1, strings.Count(english, "Here the `breaker` also has `min_slow_percent: 30`."))
+	assert.Equal(t, 1, strings.Count(chinese, "这里的 `breaker` 另加 `min_slow_percent: 30`。"))
+	assert.Contains(t, english, "| ahead (better: landed) |")
 }
 
 func TestAReasonStandsOnceForAllThatItExplains(t *testing.T) {

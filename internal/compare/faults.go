@@ -1,6 +1,10 @@
 package compare
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"endpoint-breaker/internal/modelserver"
@@ -22,9 +26,9 @@ type Fault struct {
 	// LongPrompts is the share of requests with a prompt so long that a healthy endpoint is
 	// late.
 	LongPrompts float64
-	// Needs names a key of the plugin that is still to come: without it the breaker
-	// cannot be ahead. "" = none.
-	Needs string
+	// Keys are what an operator who knows of such traffic adds to the breaker's configuration.
+	// nil = nothing.
+	Keys map[string]any
 	// inject does it to one of the endpoints. It is called again and again during the
 	// fault, progress growing from 0 to 1. nil = nothing is done.
 	inject func(server *modelserver.Server, progress float64)
@@ -84,7 +88,6 @@ func Faults() []Fault {
 			Description: Words{"All requests are streams; three tokens come in time, then nothing", "请求全部是流式；前三个 token 准时到达，然后就没有了"},
 			Faulty:      one,
 			StreamsOnly: true,
-			Needs:       "stall_threshold",
 			inject:      func(server *modelserver.Server, _ float64) { server.Stall(3) },
 		},
 		{
@@ -92,7 +95,7 @@ func Faults() []Fault {
 			Title:       Words{"A share of the requests is slow on every endpoint", "每个端点都有一部分请求慢"},
 			Description: Words{"Every endpoint is healthy; one request in ten has a prompt of 19,000 tokens and takes as long as one of a slow endpoint", "所有端点都健康；十分之一的请求带 19,000 token 的提示词，耗时与慢端点上的请求一样"},
 			LongPrompts: 0.1,
-			Needs:       "min_slow_percent",
+			Keys:        map[string]any{"min_slow_percent": 30},
 		},
 	}
 }
@@ -121,4 +124,13 @@ func (f Fault) streams() float64 {
 		return 1
 	}
 	return streamedShare
+}
+
+// keys are the fault's as they stand in a configuration; "" = none.
+func (f Fault) keys() string {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(f.Keys)) {
+		keys = append(keys, fmt.Sprintf("%s: %v", key, f.Keys[key]))
+	}
+	return strings.Join(keys, ", ")
 }

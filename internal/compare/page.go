@@ -45,9 +45,9 @@ type standingPart struct {
 }
 
 type faultPart struct {
-	Name, Title, Description, Needs, Picture string
-	Rows                                     []rowPart
-	Behind                                   []behindPart
+	Name, Title, Description, Keys, Picture string
+	Rows                                    []rowPart
+	Behind                                  []behindPart
 }
 
 type rowPart struct {
@@ -94,8 +94,6 @@ func (r *Report) standingAgainst(l Language, setup Setup) standingPart {
 		switch {
 		case !played || !judged:
 			part.Words = append(part.Words, "–")
-		case fault.Needs != "":
-			part.Words = append(part.Words, l(Words{"lost", "落败"}))
 		default:
 			part.Words = append(part.Words, l(verdict.Word.words()))
 		}
@@ -105,7 +103,7 @@ func (r *Report) standingAgainst(l Language, setup Setup) standingPart {
 
 func (r *Report) faultPart(l Language, fault Fault) faultPart {
 	part := faultPart{
-		Name: fault.Name, Title: l(fault.Title), Description: l(fault.Description), Needs: fault.Needs,
+		Name: fault.Name, Title: l(fault.Title), Description: l(fault.Description), Keys: fault.keys(),
 		Picture: pictureName(fault), Behind: r.behind(l, fault),
 	}
 	for _, cell := range r.of(fault) {

@@ -24,20 +24,6 @@ func reasons() []reason {
 	felt := []Column{ColumnLanded, ColumnUntilNone, ColumnP50, ColumnP99, ColumnFailed}
 	return []reason{
 		{
-			faults: []string{"stall"},
-			why: Words{
-				"the breaker times an answer up to its first chunk and does not look at what follows. `stall_threshold` will.",
-				"断路器只计到首个数据块为止，之后的事它不看。将来的 `stall_threshold` 会看。",
-			},
-		},
-		{
-			faults: []string{"long-prompts"},
-			why: Words{
-				"the breaker counts late answers, whatever their share: two long prompts on a healthy endpoint block it. `min_slow_percent` will ask for a share.",
-				"断路器只数迟到的响应，不看占比：健康端点上两个长提示词就足以将它拉黑。将来的 `min_slow_percent` 会要求占比。",
-			},
-		},
-		{
 			faults: []string{"one-by-one"}, setups: []string{"breaker-headers"}, columns: felt,
 			why: Words{
 				"in flight, the threshold is seen while the only client still waits for its late answer: half of the block is over before it sends its next request. A block that begins with the late answer is all its own. Many clients gain from the earlier block, a lone one does not.",
@@ -47,8 +33,8 @@ func reasons() []reason {
 		{
 			setups: []string{softName}, columns: felt,
 			why: Words{
-				"Envoy counts over all workers, the breaker in each of them, and two of its samples lie a window apart. When an ejection ends, Envoy takes requests that got stuck before it for new evidence and soon ejects again, for longer. The breaker gives the endpoint a new trial of a whole threshold every time, and its blocks do not grow yet (`block_ttl_max`). For an endpoint that stays slow that is worse; it is better for one that has healed meanwhile.",
-				"Envoy 跨所有 worker 计数，断路器在每个 worker 内各自计数，而且两个样本要隔开一个窗口。摘除期一到，Envoy 把摘除前就卡住的请求当成新证据，很快再次摘除，而且更久；断路器每次都重新给端点一整个阈值的机会，拉黑时长目前也不增长（`block_ttl_max`）。对一直慢的端点，这样更差；对其间已恢复的端点，这样更好。",
+				"Envoy ejects at the second late answer in a row. Two samples of the breaker lie a window apart, so that one burst is not taken for two faults: its first block comes a moment later.",
+				"Envoy 在连续第二个迟到的响应时就摘除；断路器的两个样本要隔开一个窗口，免得把一次突发当成两次故障：第一次拉黑因此稍晚。",
 			},
 		},
 		{
@@ -61,8 +47,8 @@ func reasons() []reason {
 		{
 			columns: []Column{ColumnFullShare, ColumnKept},
 			why: Words{
-				"a block ends with its time, not with the fault. An endpoint that heals during a block waits for the rest of it, up to `block_ttl`; who never takes an endpoint out has nothing to give back.",
-				"拉黑按时间结束，不随故障结束。在拉黑期内恢复的端点要等到剩余时间走完，最多一个 `block_ttl`；从不摘除端点的，自然也没有什么要归还。",
+				"a block ends with its time, not with the fault. An endpoint that heals during a block waits for the rest of it, up to `block_ttl`, or `block_ttl_max` where blocks have grown; who never takes an endpoint out has nothing to give back.",
+				"拉黑按时间结束，不随故障结束。在拉黑期内恢复的端点要等到剩余时间走完，最多一个 `block_ttl`，拉黑时长已增长的则到 `block_ttl_max`；从不摘除端点的，自然也没有什么要归还。",
 			},
 		},
 	}

@@ -92,7 +92,7 @@ func TestARunPlaysEachSetupUnderEachFaultAndTellsOfIt(t *testing.T) {
 
 func TestASetupThatEnvoyRefusesEndsTheRunAndNamesItself(t *testing.T) {
 	plugintest.EnvoyBinary(t)
-	broken := Setup{Name: "broken", configure: func(c *gatewayConfig) { c.cluster.ConnectTimeout.Seconds = -1 }}
+	broken := Setup{Name: "broken", configure: func(c *gatewayConfig, _ Fault) { c.cluster.ConnectTimeout.Seconds = -1 }}
 	_, err := Run(t.Context(), moment([]Setup{Setups()[0], broken}, faultNamed(t, "slow")))
 	require.ErrorContains(t, err, "set-up broken, fault slow: Envoy refused the configuration")
 }

@@ -44,7 +44,7 @@ func (s *stage) start(ctx context.Context, o Options) error {
 		}
 		s.servers = append(s.servers, server)
 	}
-	gateway, err := s.setup.gateway(o, s.addresses())
+	gateway, err := s.setup.gateway(o, s.fault, s.addresses())
 	if err != nil {
 		return err
 	}
@@ -52,11 +52,11 @@ func (s *stage) start(ctx context.Context, o Options) error {
 	return err
 }
 
-// gateway is the set-up as Envoy takes it.
-func (s Setup) gateway(o Options, addresses []string) (envoy.Setup, error) {
+// gateway is the set-up as Envoy takes it under the fault.
+func (s Setup) gateway(o Options, fault Fault, addresses []string) (envoy.Setup, error) {
 	route := envoy.Route("llm", "/", clusterName)
 	config := gatewayConfig{route: route.GetRoute(), cluster: envoy.StaticCluster(clusterName, addresses...)}
-	s.configure(&config)
+	s.configure(&config, fault)
 	var filters []*hcmv3.HttpFilter
 	if config.plugin != "" {
 		var err error

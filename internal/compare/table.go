@@ -16,8 +16,8 @@ func (r *Report) WriteTables(w io.Writer) error {
 			continue
 		}
 		fmt.Fprintf(w, "%s: %s\n", fault.Name, fault.Title.English)
-		if fault.Needs != "" {
-			fmt.Fprintf(w, "the breaker is lost here until %s comes\n", fault.Needs)
+		if keys := fault.keys(); keys != "" {
+			fmt.Fprintf(w, "the breaker also has %s\n", keys)
 		}
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprint(table, "set-up")

@@ -7,15 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSevenSetupsMeetSevenFaults(t *testing.T) {
+func TestEightSetupsMeetSevenFaults(t *testing.T) {
 	names := map[string]bool{}
 	for _, setup := range Setups() {
 		names[setup.Name] = true
 		assertBothLanguages(t, setup.Description)
 		assert.NotNil(t, setup.configure, setup.Name)
 	}
-	assert.Len(t, names, 7)
-	assert.Equal(t, Breaker, Setups()[6].Name, "the breaker is last")
+	assert.Len(t, names, 8)
+	assert.Equal(t, Breaker, Setups()[7].Name, "the breaker is last")
 
 	names = map[string]bool{}
 	for _, fault := range Faults() {
@@ -53,8 +53,8 @@ func TestNamesChooseInTheTablesOrder(t *testing.T) {
 
 	all, err := ChooseSetups(Setups(), nil)
 	require.NoError(t, err)
-	assert.Len(t, all, 7)
+	assert.Len(t, all, 8)
 
 	_, err = ChooseSetups(Setups(), []string{"breaker", "magic"})
-	require.EqualError(t, err, `set-up: "magic" given, there are nothing, usual-advice, soft-timeouts, least-request, tuned-outlier, breaker-headers, breaker`)
+	require.EqualError(t, err, `set-up: "magic" given, there are nothing, usual-advice, soft-timeouts, least-request, tuned-outlier, breaker-headers, breaker-defaults, breaker`)
 }

@@ -13,6 +13,7 @@ const (
 	dedupWindow   = 5 * time.Second / Scale
 	confirmWindow = 5 * time.Minute / Scale
 	blockTTL      = 45 * time.Second / Scale
+	blockTTLMax   = 5 * time.Minute / Scale // and of the longest ejection
 
 	// checkInterval is four times what 500ms would be, for the plugin allows no less: the
 	// breaker looks less often than it would, never more often.
