@@ -15,49 +15,60 @@ import (
 // spoil is one way to break the breaker. The scenarios are worth what they notice.
 type spoil struct {
 	name  string
-	edits []plugintest.Edit
+	edits []edit
 	// scenarios are tried in this order up to the first that fails; without a folder
 	// they are in scenarios/.
 	scenarios []string
+}
+
+// edit is a plugintest.Edit, short enough for a table.
+type edit struct{ file, old, replacement string }
+
+func (s spoil) forBuild() []plugintest.Edit {
+	var edits []plugintest.Edit
+	for _, e := range s.edits {
+		edits = append(edits, plugintest.Edit{File: e.file, Old: e.old, New: e.replacement})
+	}
+	return edits
 }
 
 func spoils() []spoil {
 	return []spoil{
 		{
 			"no dedup window: a burst is as many samples",
-			[]plugintest.Edit{{"dedup.go", "return s.probe || window == 0 || e.lastCounted == unknown || s.reached.since(e.lastCounted) >= window", "return true"}},
+			[]edit{{"dedup.go", "return s.probe || window == 0 || e.lastCounted == unknown || s.reached.since(e.lastCounted) >= window", "return true"}},
 			[]string{"burst-hangs"},
 		},
 		{
 			"the dedup window is opened by what it swallows, too",
-			[]plugintest.Edit{{"breaker.go", "\tif !evidence.admits(s, r.dedupWindow) {\n", "\tif !evidence.admits(s, r.dedupWindow) {\n\t\tevidence.lastCounted = s.reached\n"}},
+			[]edit{{"breaker.go", "\tif !evidence.admits(s, r.dedupWindow) {\n", "\tif !evidence.admits(s, r.dedupWindow) {\n\t\tevidence.lastCounted = s.reached\n"}},
 			[]string{"hanging-host-defaults"},
 		},
 		{
 			"no confirm window: samples are never forgotten",
-			[]plugintest.Edit{{"dedup.go", "\te.keep(func(old sample) bool { return s.reached.since(old.reached) <= window })\n", ""}},
+			[]edit{{"dedup.go", "\te.keep(func(old sample) bool { return s.reached.since(old.reached) <= window })\n", ""}},
 			[]string{"hiccups-far-apart"},
 		},
 		{
 			"one sample blocks",
-			[]plugintest.Edit{
+			[]edit{
 				{"breaker.go", "len(counted.counted) >= r.confirmCount && own.isSlow(r, now)", "len(counted.counted) >= 1 && own.isSlow(r, now)"},
 			},
 			[]string{"burst-hangs"},
 		},
 		{
 			"no CAS: the last one to write wins",
-			[]plugintest.Edit{{"shareddata_host.go", "proxywasm.SetSharedData(key, value, cas)", "proxywasm.SetSharedData(key, value, 0)"}},
+			[]edit{{"shareddata_host.go", "proxywasm.SetSharedData(key, value, cas)", "proxywasm.SetSharedData(key, value, 0)"}},
 			[]string{"two-workers-write-at-once"},
 		},
 		{
 			"evidence is not looked at again after a lost race",
-			[]plugintest.Edit{{"breaker.go", "\t\tevidence.keepStartedSince(known.Since)\n\t\tif !r.confirmed(", "\t\tif !r.confirmed("}},
+			[]edit{{"breaker.go", "\t\tevidence.keepStartedSince(known.Since)\n\t\tif !r.confirmed(", "\t\tif !r.confirmed("}},
 			[]string{"one-fault-two-workers"},
 		},
 		{
 			"a worker obeys only the blocks that it has written itself",
-			[]plugintest.Edit{
+			[]edit{
 				{"shareddata_cas.go", "\tparsed D ", "\tparsed, own D "},
 				{"shareddata_cas.go", "\td.reset()\n\treturn d\n", "\td.reset()\n\td.own = d.parsed\n\treturn d\n"},
 				{"shareddata_cas.go", "\t\tif err == nil {\n\t\t\treturn conflicts, nil", "\t\tif err == nil {\n\t\t\td.own = next\n\t\t\treturn conflicts, nil"},
@@ -67,7 +78,7 @@ func spoils() []spoil {
 		},
 		{
 			"requests from before a block count after it",
-			[]plugintest.Edit{
+			[]edit{
 				{"breaker.go", "if s.started < known.Since {", "if false {"},
 				{"dedup.go", "e.keep(func(old sample) bool { return old.started >= since })", "_ = since"},
 			},
@@ -75,12 +86,12 @@ func spoils() []spoil {
 		},
 		{
 			"503 when nobody is left",
-			[]plugintest.Edit{{"callbacks.go", "\tif chosen.address == \"\" {\n", "\tif chosen.bypass {\n\t\t_ = proxywasm.SendHttpResponse(503, nil, []byte{}, -1)\n\t\treturn types.ActionPause\n\t}\n\tif chosen.address == \"\" {\n"}},
+			[]edit{{"callbacks.go", "\tif chosen.address == \"\" {\n", "\tif chosen.bypass {\n\t\t_ = proxywasm.SendHttpResponse(503, nil, []byte{}, -1)\n\t\treturn types.ActionPause\n\t}\n\tif chosen.address == \"\" {\n"}},
 			[]string{"one-endpoint-only"},
 		},
 		{
 			"no bypass: a blocked host is chosen when nobody else is left",
-			[]plugintest.Edit{{
+			[]edit{{
 				"filter.go", "\tif len(s.candidates) == 0 || len(s.candidates)*100",
 				"\tif len(s.candidates) == 0 {\n\t\tfor _, h := range hosts {\n\t\t\ts.candidates = append(s.candidates, h.address)\n\t\t}\n\t}\n\tif len(s.candidates)*100",
 			}},
@@ -88,37 +99,37 @@ func spoils() []spoil {
 		},
 		{
 			"the count goes on after a block or an extension",
-			[]plugintest.Edit{{"breaker.go", "\t\tevidence.reset()\n", ""}},
+			[]edit{{"breaker.go", "\t\tevidence.reset()\n", ""}},
 			[]string{"one-endpoint-only"},
 		},
 		{
 			"a block is never extended",
-			[]plugintest.Edit{{"breaker.go", "\t\tknown.Until = max(known.Until, now.add(b.ttl(r, known.Strikes)))\n", ""}},
+			[]edit{{"breaker.go", "\t\tknown.Until = max(known.Until, now.add(b.ttl(r, known.Strikes)))\n", ""}},
 			[]string{"one-endpoint-only"},
 		},
 		{
 			"an extension may shorten",
-			[]plugintest.Edit{{"breaker.go", "max(known.Until, now.add(b.ttl(r, known.Strikes)))", "now.add(b.ttl(r, known.Strikes))"}},
+			[]edit{{"breaker.go", "max(known.Until, now.add(b.ttl(r, known.Strikes)))", "now.add(b.ttl(r, known.Strikes))"}},
 			[]string{"blocks-never-get-shorter"},
 		},
 		{
 			"the TTL is ignored",
-			[]plugintest.Edit{{"breaker.go", "now, now.add(b.ttl(r, about.Strikes))", "now, now.add(10*time.Minute)"}},
+			[]edit{{"breaker.go", "now, now.add(b.ttl(r, about.Strikes))", "now, now.add(10*time.Minute)"}},
 			[]string{"slow-again-after-ttl"},
 		},
 		{
 			"a shorter TTL does not hold for the blocks that are there",
-			[]plugintest.Edit{{"blockstore.go", "next := list.shortened(now, longest)", "next := list"}},
+			[]edit{{"blockstore.go", "next := list.shortened(now, longest)", "next := list"}},
 			[]string{"configuration-change"},
 		},
 		{
 			"nobody looks at requests in flight",
-			[]plugintest.Edit{{"plugin.go", "\tp.onTick(monotonicNow())\n", ""}},
+			[]edit{{"plugin.go", "\tp.onTick(monotonicNow())\n", ""}},
 			[]string{"clock-jumps"},
 		},
 		{
 			"observed blocks steer",
-			[]plugintest.Edit{
+			[]edit{
 				{"blocklist.go", "\tif observed {\n\t\treturn l.observedUntil > now\n\t}\n\treturn l.enforcedUntil > now", "\treturn max(l.observedUntil, l.enforcedUntil) > now"},
 				{"filter.go", "return e.Cluster == cluster && e.Observed == r.observes() && s.keepsOut(r, e, now)", "return e.Cluster == cluster && s.keepsOut(r, e, now)"},
 				{
@@ -130,37 +141,37 @@ func spoils() []spoil {
 		},
 		{
 			"rules share their counts",
-			[]plugintest.Edit{{"breaker.go", "\tevidence := b.ledger.of(ledgerKey{r, cluster, endpoint}, now)\n\tknown, _ := list", "\tevidence := b.ledger.of(ledgerKey{nil, cluster, endpoint}, now)\n\tknown, _ := list"}},
+			[]edit{{"breaker.go", "\tevidence := b.ledger.of(ledgerKey{r, cluster, endpoint}, now)\n\tknown, _ := list", "\tevidence := b.ledger.of(ledgerKey{nil, cluster, endpoint}, now)\n\tknown, _ := list"}},
 			[]string{"two-routes-two-thresholds"},
 		},
 		{
 			"slow is longer than the threshold, not as long",
-			[]plugintest.Edit{{"inflight.go", "late = q.waited(now) >= threshold", "late = q.waited(now) > threshold"}},
+			[]edit{{"inflight.go", "late = q.waited(now) >= threshold", "late = q.waited(now) > threshold"}},
 			[]string{"limits-are-reached"},
 		},
 		{
 			"the dedup window swallows what comes at its end",
-			[]plugintest.Edit{{"dedup.go", "s.reached.since(e.lastCounted) >= window", "s.reached.since(e.lastCounted) > window"}},
+			[]edit{{"dedup.go", "s.reached.since(e.lastCounted) >= window", "s.reached.since(e.lastCounted) > window"}},
 			[]string{"limits-are-reached"},
 		},
 		{
 			"the clock starts before the upload is over",
-			[]plugintest.Edit{{"stream.go", "\tif endOfStream {\n\t\ts.plugin.onComplete(&s.request, now)\n\t}\n\treturn action", "\ts.plugin.onComplete(&s.request, now)\n\treturn action"}},
+			[]edit{{"stream.go", "\tif endOfStream {\n\t\ts.plugin.onComplete(&s.request, now)\n\t}\n\treturn action", "\ts.plugin.onComplete(&s.request, now)\n\treturn action"}},
 			[]string{"internal/sim/testdata/slow-upload.yaml"},
 		},
 		{
 			"a stream is measured at its headers",
-			[]plugintest.Edit{{"stream.go", "\t\treturn streams(", "\t\treturn false && streams("}},
+			[]edit{{"stream.go", "\t\treturn streams(", "\t\treturn false && streams("}},
 			[]string{"sse-says-nothing"},
 		},
 		{
 			"the wall clock is read",
-			[]plugintest.Edit{{"clock_wasip1.go", "const clockMonotonic = 1", "const clockMonotonic = 0"}},
+			[]edit{{"clock_wasip1.go", "const clockMonotonic = 1", "const clockMonotonic = 0"}},
 			[]string{"clock-jumps"},
 		},
 		{
 			"requests without a body are held, too",
-			[]plugintest.Edit{{"upstream_higress.go", "if !bodyToCome {", "if false {"}},
+			[]edit{{"upstream_higress.go", "if !bodyToCome {", "if false {"}},
 			[]string{"clock-jumps"},
 		},
 	}
@@ -176,7 +187,7 @@ func TestASpoiledBreakerFailsAScenario(t *testing.T) {
 	for _, s := range spoils() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			wasm, err := os.ReadFile(plugintest.Spoiled(t, "", s.edits...))
+			wasm, err := os.ReadFile(plugintest.Spoiled(t, "", s.forBuild()...))
 			require.NoError(t, err)
 			cache := t.TempDir()
 			for _, name := range s.scenarios {
