@@ -50,7 +50,7 @@ type hostList struct {
 }
 
 func newHostList(hosts []learnedHost) *hostList {
-	list := &hostList{hosts: hosts, byCluster: map[string][]learnedHost{}}
+	list := &hostList{hosts: append([]learnedHost{}, hosts...), byCluster: map[string][]learnedHost{}}
 	for _, h := range hosts {
 		list.byCluster[h.Cluster] = append(list.byCluster[h.Cluster], h)
 	}

@@ -67,8 +67,8 @@ func (d storedDocument) undecodable(err error) error {
 	return fmt.Errorf("%s of %d bytes: not a document of version %d: %w", d.what, d.size, documentVersion, err)
 }
 
-// entriesOf returns the entries of one list that can be believed, at worst none, and an error that
-// says what could not. A list that is not there is empty.
+// entriesOf returns the entries of one list that can be believed, nil if there are none, and an
+// error that says what could not. A list that is not there is empty.
 func entriesOf[E believable](d storedDocument, name string, now instant) ([]E, error) {
 	raw, found := d.fields[name]
 	if !found {
@@ -78,7 +78,7 @@ func entriesOf[E believable](d storedDocument, name string, now instant) ([]E, e
 	if err := json.Unmarshal(raw, &stored); err != nil {
 		return nil, d.undecodable(err)
 	}
-	entries := make([]E, 0, len(stored))
+	var entries []E
 	for _, e := range stored {
 		if e.valid(now) {
 			entries = append(entries, e)
